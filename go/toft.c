@@ -1,27 +1,13 @@
 /* Toft 0.1.0, the library of two files. Made by scripts/amalgamate: do not edit.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
-#define TOFT_OMIT_INSTRUMENT 1
 #define TOFT_OMIT_POOLS 1
 #define TOFT_OMIT_RECYCLER 1
 #define TOFT_OMIT_THREADS 1
-/* The library is this one translation unit: every internal name is static, so it can be embedded with a prefix or
- * whole. Each file includes what it uses and compiles alone. The folders are layers, lowest first: no file includes one
- * of a layer that comes later here. */
-
-/* ---- platform: operating system, compiler, tools ---- */
-
-/* ==== platform/system.c ==== */
-/* The calls of a POSIX system on whose results the library's promises rest: no other file makes them. A test that
- * contains the library defines TOFT_SYSTEM(call) as the name of a function that makes the call or fails. */
 #ifndef TOFT_PLATFORM_SYSTEM_C
 #define TOFT_PLATFORM_SYSTEM_C
-
-/* ==== platform/base.h ==== */
-/* Included by every file of the library: the feature macro, the C library, the public header, and units of size. */
 #ifndef TOFT_PLATFORM_BASE_H
 #define TOFT_PLATFORM_BASE_H
-
-#ifdef TOFT_NO_OS /* these features need threads, a heap or reserved addresses */
+#ifdef TOFT_NO_OS
 #undef TOFT_OMIT_CHECKS
 #undef TOFT_OMIT_METERS
 #undef TOFT_OMIT_PAGE_CACHE
@@ -33,44 +19,32 @@
 #define TOFT_OMIT_POOLS 1
 #define TOFT_OMIT_THREADS 1
 #endif
-
 #if !defined(_WIN32) && !defined(_DEFAULT_SOURCE)
-#define _DEFAULT_SOURCE 1 /* madvise, MAP_ANONYMOUS */
+#define _DEFAULT_SOURCE 1
 #endif
 #if !defined(_WIN32) && !defined(__LP64__) && !defined(_FILE_OFFSET_BITS)
-#define _FILE_OFFSET_BITS 64 /* else stat fails on 32-bit systems where the file's number has more bits */
+#define _FILE_OFFSET_BITS 64
 #endif
-
 #if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS) || defined(TOFT_OMIT_PAGE_CACHE) || \
     defined(TOFT_OMIT_RECYCLER) || defined(TOFT_OMIT_THREADS)
 #if defined(__GNUC__) || defined(__clang__)
-#pragma GCC diagnostic ignored "-Wunused-function" /* functions that only omitted features call */
+#pragma GCC diagnostic ignored "-Wunused-function"
 #endif
 #endif
-
 #include <limits.h>
-
 #include "toft.h"
-
 #ifndef TOFT_NO_LIBC
 #include <stdio.h>
 #include <stdlib.h>
 #endif
-
 #define TOFT_KIB ((size_t)1024)
 #define TOFT_MIB ((size_t)1024 * 1024)
-
 #endif
-
 #ifndef TOFT_NO_OS
 #include <errno.h>
-
-/* Bytes that one call writes or reads. */
-static size_t toft_file_part(size_t size) { return size < (size_t)1 << 30 ? size : (size_t)1 << 30; }
-
 #if defined(_WIN32)
 typedef int toft_size_signal;
-static void toft_hold_size_signal(toft_size_signal *s) { *s = 0; /* Windows has no such signal */ }
+static void toft_hold_size_signal(toft_size_signal *s) { *s = 0; }
 static void toft_drop_size_signal(const toft_size_signal *s) { (void)s; }
 #else
 #include <fcntl.h>
@@ -87,178 +61,89 @@ static void toft_drop_size_signal(const toft_size_signal *s) { (void)s; }
 #if defined(__APPLE__)
 #include <sys/random.h>
 #endif
-
 #ifndef MAP_ANONYMOUS
 #define MAP_ANONYMOUS MAP_ANON
 #endif
 #ifndef MAP_NORESERVE
 #define MAP_NORESERVE 0
 #endif
-
-#if defined(__linux__) /* glibc before 2.25 has no such function */
+#if defined(__linux__)
 extern int toft_getentropy(void *to, size_t size) __asm__("getentropy") __attribute__((weak));
 #else
 #define toft_getentropy getentropy
 #endif
-
 #ifndef TOFT_SYSTEM
 #define TOFT_SYSTEM(call) call
 #endif
 #define toft_sys_close TOFT_SYSTEM(close)
-#define toft_sys_fchmod TOFT_SYSTEM(fchmod)
-#define toft_sys_fchown TOFT_SYSTEM(fchown)
 #define toft_sys_fdopen TOFT_SYSTEM(fdopen)
-#define toft_sys_fstat TOFT_SYSTEM(fstat)
-#define toft_sys_fsync TOFT_SYSTEM(fsync)
 #define toft_sys_getentropy TOFT_SYSTEM(toft_getentropy)
-#define toft_sys_lstat TOFT_SYSTEM(lstat)
 #define toft_sys_madvise TOFT_SYSTEM(madvise)
 #define toft_sys_mmap TOFT_SYSTEM(mmap)
 #define toft_sys_mprotect TOFT_SYSTEM(mprotect)
-#define toft_sys_msync TOFT_SYSTEM(msync)
 #define toft_sys_munmap TOFT_SYSTEM(munmap)
 #define toft_sys_open TOFT_SYSTEM(open)
 #define toft_sys_posix_memalign TOFT_SYSTEM(posix_memalign)
-#define toft_sys_pwrite TOFT_SYSTEM(pwrite)
-#define toft_sys_read TOFT_SYSTEM(read)
 #define toft_sys_readlink TOFT_SYSTEM(readlink)
-#define toft_sys_realloc TOFT_SYSTEM(realloc)
 #define toft_sys_rename TOFT_SYSTEM(rename)
 #define toft_sys_stat TOFT_SYSTEM(stat)
 #define toft_sys_syscall TOFT_SYSTEM(syscall)
-#define toft_sys_unlink TOFT_SYSTEM(unlink)
 #define toft_sys_write TOFT_SYSTEM(write)
-
-/* A write beyond the limit of a file's size (RLIMIT_FSIZE) raises SIGXFSZ, also for files in memory. While the thread
- * holds that signal back, the write fails with EFBIG only. */
 typedef struct toft_size_signal {
   sigset_t set, before;
   int was_pending;
 } toft_size_signal;
-
 static int toft_size_signal_is_pending(void) {
   sigset_t pending;
   return sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
 }
-
 static void toft_hold_size_signal(toft_size_signal *s) {
   s->was_pending = toft_size_signal_is_pending();
   (void)sigemptyset(&s->set);
   (void)sigaddset(&s->set, SIGXFSZ);
   (void)pthread_sigmask(SIG_BLOCK, &s->set, &s->before);
 }
-
-/* Discards the signal of a write, and keeps errno. */
 static void toft_drop_size_signal(const toft_size_signal *s) {
   int error = errno, number;
   if (!s->was_pending && toft_size_signal_is_pending()) (void)sigwait(&s->set, &number);
   (void)pthread_sigmask(SIG_SETMASK, &s->before, NULL);
   errno = error;
 }
-
-/* Writes bytes to the start of a file. 0: errno has the reason. */
-static int toft_write_all(int file, const void *content, size_t size) {
-  const unsigned char *p = (const unsigned char *)content;
-  size_t done = 0;
-  toft_size_signal held;
-  toft_hold_size_signal(&held);
-  while (done < size) {
-    ssize_t n = toft_sys_pwrite(file, p + done, toft_file_part(size - done), (off_t)done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n == 0) errno = EIO;
-    if (n <= 0) break;
-    done += (size_t)n;
-  }
-  toft_drop_size_signal(&held);
-  return done == size;
-}
-
-/* Reads from the current position. 0: errno has the reason, EIO where the file ends before. */
-static int toft_read_all(int file, void *to, size_t size) {
-  unsigned char *p = (unsigned char *)to;
-  while (size > 0) {
-    ssize_t n = toft_sys_read(file, p, toft_file_part(size));
-    if (n < 0 && errno == EINTR) continue;
-    if (n == 0) errno = EIO;
-    if (n <= 0) return 0;
-    p += n;
-    size -= (size_t)n;
-  }
-  return 1;
-}
-
-/* Waits until the content is on the disk. 0: errno has the reason. */
-static int toft_sync_file(int file) {
-  int code;
-  while ((code = toft_sys_fsync(file)) != 0 && errno == EINTR) continue;
-  return code == 0;
-}
 #endif
 #endif
-
 #endif
-
-/* ==== platform/os.c ==== */
-/* The operating system: pages, aligned heap memory, files, locks, and callbacks at thread exit and at unload, for
- * POSIX and Windows. Sizes are rounded up to the system's page here; callers use multiples of 4096. */
 #ifndef TOFT_PLATFORM_OS_C
 #define TOFT_PLATFORM_OS_C
-
-/* ==== platform/lifecycle.h ==== */
-/* Functions of higher layers that the lower ones call when a thread ends, at a fork, and when the library is
- * unloaded. */
 #ifndef TOFT_PLATFORM_LIFECYCLE_H
 #define TOFT_PLATFORM_LIFECYCLE_H
-
-/* Called when a thread ends that called toft_os_arm_thread_exit, and last when the library is unloaded. */
-static void toft_cache_end(void); /* core/block_cache.c */
-
-/* Steps of toft_cache_end and of toft_cache_trim. */
-static void toft_pool_drop_kept(void);        /* pool/pool.c */
-static void toft_thread_release_leases(void); /* threads/thread_state.c: releases the thread's idle leases */
+static void toft_cache_end(void);
+static void toft_pool_drop_kept(void);
+static void toft_thread_release_leases(void);
 static void toft_thread_state_release(
-    void); /* threads/thread_state.c: that, and its registration with frames; the thread gets no new state */
-
-/* Called when the library is unloaded, in this order; before toft_thread_state_release the first. */
-static void toft_profile_end(void);              /* debug/process_profile.c */
-static void toft_background_thread_end(void);    /* core/background.c: ends the thread and waits for its end */
-static void toft_leases_unload(void);            /* threads/lease.c: the default cache of leases */
-static void toft_registry_end(void);             /* debug/live_registry.c */
-static void toft_quarantine_flush(size_t bytes); /* debug/quarantine.c: until at most `bytes` are held */
-static void toft_guarded_end(void);              /* core/guarded.c: unmaps what it kept */
-static void toft_findings_end(void);             /* debug/reports.c */
-
-/* Registers handlers that take the library's locks around a fork. Idempotent. */
-static void toft_arm_fork(void);             /* debug/fork.c */
-static void toft_threads_at_fork(int phase); /* threads/thread_state.c: 0 before, 1 in the parent, 2 in the child */
-
+    void);
+static void toft_profile_end(void);
+static void toft_background_thread_end(void);
+static void toft_leases_unload(void);
+static void toft_registry_end(void);
+static void toft_quarantine_flush(size_t bytes);
+static void toft_guarded_end(void);
+static void toft_findings_end(void);
+static void toft_arm_fork(void);
+static void toft_threads_at_fork(int phase);
 #endif
-
 #define TOFT_HUGE_PAGE (2 * TOFT_MIB)
-
-/* Arranges for toft_cache_end to run when this thread ends. Returns 0 if the system has no slot for it. */
 static int toft_os_arm_thread_exit(void);
-static size_t toft_os_unloading; /* atomic; 1: threads may have been stopped anywhere: locks are not waited for */
-
+static size_t toft_os_unloading;
 #ifdef TOFT_NO_OS
-
-/* ==== platform/no_os.c ==== */
-/* The functions of os.c where there is no operating system (TOFT_NO_OS): bare metal, WebAssembly. There are no pages,
- * threads, environment or files. Blocks come from the caller's buffers and sources; the heap source has memory only
- * where TOFT_HEAP_ALLOC(size, align) and TOFT_HEAP_FREE(pointer) are defined. */
 #ifndef TOFT_PLATFORM_NO_OS_C
 #define TOFT_PLATFORM_NO_OS_C
-
 #ifndef TOFT_HEAP_ALLOC
 #define TOFT_HEAP_ALLOC(size, align) ((void)(size), (void)(align), (void *)NULL)
 #define TOFT_HEAP_FREE(pointer) ((void)(pointer))
 #endif
-
 static size_t toft_os_page(size_t n) { return (n + 4095) & ~(size_t)4095; }
-
 static void *toft_os_heap_take(size_t size, size_t align) { return TOFT_HEAP_ALLOC(size, align); }
 static void toft_os_heap_put(void *p) { TOFT_HEAP_FREE(p); }
-
 static void *toft_os_map(size_t size, int huge) {
   (void)huge;
   return TOFT_HEAP_ALLOC(size, 4096);
@@ -270,7 +155,6 @@ static int toft_os_unmap(void *p, size_t size) {
 }
 static void toft_os_discard(void *p, size_t size) { (void)p, (void)size; }
 static int toft_os_forget(unsigned char *p, size_t size) { return (void)p, (void)size, 0; }
-static int toft_os_return_pages(unsigned char *p, size_t size) { return (void)p, (void)size, 0; }
 static void *toft_os_reserve(size_t size) {
   (void)size;
   return NULL;
@@ -281,56 +165,39 @@ static int toft_os_commit(void *p, size_t size) {
 }
 static int toft_os_decommit(void *p, size_t size) { return (void)p, (void)size, 0; }
 static void toft_os_yield(void) {}
-
 static int toft_os_fence_register(void) { return 0; }
-
 #define TOFT_OS_CAN_SPLIT 0
-
-/* Nothing ends but the program, so the cache is always open. */
 static int toft_os_arm_thread_exit(void) { return 1; }
-
 #endif
 #elif defined(_WIN32)
-#define WIN32_LEAN_AND_MEAN
 #include <malloc.h>
 #include <windows.h>
-
-static size_t toft_os_page(size_t n) { return (n + 0xffff) & ~(size_t)0xffff; } /* allocation granularity */
-
+static size_t toft_os_page(size_t n) { return (n + 0xffff) & ~(size_t)0xffff; }
 static void *toft_os_heap_take(size_t size, size_t align) { return _aligned_malloc(size, align); }
 static void toft_os_heap_put(void *p) { _aligned_free(p); }
 #ifdef TOFT_RUNTIME
 static void toft_os_heap_trim(void) {}
 #endif
-
 static void *toft_os_map(size_t size, int huge) {
-  (void)huge; /* large pages need a privilege on Windows */
+  (void)huge;
   return VirtualAlloc(NULL, size, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }
 static int toft_os_unmap(void *p, size_t size) {
   (void)size;
   return VirtualFree(p, 0, MEM_RELEASE) != 0;
 }
-static void toft_os_prefer_small_pages(void *p, size_t size) { (void)p, (void)size; }
 static void toft_os_discard(void *p, size_t size) { VirtualAlloc(p, size, MEM_RESET, PAGE_READWRITE); }
 static int toft_os_forget(unsigned char *p, size_t size) {
   size_t front = (size_t)(0 - (uintptr_t)p) & 4095, back = (size_t)((uintptr_t)p + size) & 4095;
   if (front + back < size) VirtualAlloc(p + front, size - front - back, MEM_RESET, PAGE_READWRITE);
-  return 0; /* the content may stay */
+  return 0;
 }
-/* Returns whether the system has taken the whole pages in a range, or may do so. */
-static int toft_os_return_pages(unsigned char *p, size_t size) { return toft_os_forget(p, size), 1; }
 static void *toft_os_reserve(size_t size) { return VirtualAlloc(NULL, size, MEM_RESERVE, PAGE_NOACCESS); }
 static int toft_os_commit(void *p, size_t size) { return VirtualAlloc(p, size, MEM_COMMIT, PAGE_READWRITE) != NULL; }
 static int toft_os_decommit(void *p, size_t size) { return VirtualFree(p, size, MEM_DECOMMIT) != 0; }
-
-static void toft_os_prefer_huge_pages(void *p, size_t size) { (void)p, (void)size; }
-
 static void toft_os_yield(void) { (void)SwitchToThread(); }
 static size_t toft_os_milliseconds(void) { return (size_t)GetTickCount64(); }
-
 static const char *toft_os_env(const char *name) { return getenv(name); }
-
 static void toft_os_append(const char *path, const char *text, size_t size) {
   FILE *out = fopen(path, "ab");
   if (out == NULL) return;
@@ -346,10 +213,7 @@ static FILE *toft_os_create(const char *path) { return fopen(path, "wb"); }
 static int toft_os_rename(const char *from, const char *to) {
   return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
 }
-
-__declspec(dllimport) int __cdecl rand_s(unsigned int *number); /* in stdlib.h with _CRT_RAND_S only */
-
-/* Fills `size` bytes, at most 256, with unpredictable ones. 0: the system has none. */
+__declspec(dllimport) int __cdecl rand_s(unsigned int *number);
 static int toft_os_random(void *to, size_t size) {
   for (size_t i = 0; i < size; i++) {
     unsigned int number;
@@ -358,41 +222,26 @@ static int toft_os_random(void *to, size_t size) {
   }
   return 1;
 }
-
 static uint64_t toft_os_process_id(void) { return GetCurrentProcessId(); }
 static int toft_os_executable(char *path, size_t size) {
   DWORD n = GetModuleFileNameA(NULL, path, (DWORD)size);
   return n != 0 && n < size;
 }
-static int toft_os_has_one_thread(void) { return 0; /* not known */ }
-
-/* Executes a full fence on every thread of the process. */
+static int toft_os_has_one_thread(void) { return 0; }
 static int toft_os_fence_register(void) { return 1; }
 static int toft_os_fence_all(void) {
   FlushProcessWriteBuffers();
   return 1;
 }
-
 typedef SRWLOCK toft_os_mutex;
 typedef CONDITION_VARIABLE toft_os_condition;
-static int toft_os_wait_init(toft_os_mutex *m, toft_os_condition *c) {
-  InitializeSRWLock(m);
-  InitializeConditionVariable(c);
-  return 1;
-}
-static void toft_os_wait_destroy(toft_os_mutex *m, toft_os_condition *c) { (void)m, (void)c; }
 static void toft_os_mutex_take(toft_os_mutex *m) { AcquireSRWLockExclusive(m); }
 static void toft_os_mutex_drop(toft_os_mutex *m) { ReleaseSRWLockExclusive(m); }
-static void toft_os_wait(toft_os_condition *c, toft_os_mutex *m) { SleepConditionVariableSRW(c, m, INFINITE, 0); }
 static void toft_os_wake_all(toft_os_condition *c) { WakeAllConditionVariable(c); }
-
 static void toft_os_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void)) {
-  (void)before, (void)parent, (void)child; /* Windows has no fork */
+  (void)before, (void)parent, (void)child;
 }
-
-/* VirtualFree releases a whole mapping only. */
 #define TOFT_OS_CAN_SPLIT 0
-
 static INIT_ONCE toft_os_once = INIT_ONCE_STATIC_INIT;
 static DWORD toft_os_fls_index = FLS_OUT_OF_INDEXES;
 static void NTAPI toft_os_thread_end(void *armed) {
@@ -407,41 +256,32 @@ static int toft_os_arm_thread_exit(void) {
   InitOnceExecuteOnce(&toft_os_once, toft_os_init, NULL, NULL);
   return toft_os_fls_index != FLS_OUT_OF_INDEXES && FlsSetValue(toft_os_fls_index, (void *)1);
 }
-
 #else
 #if defined(TOFT_RUNTIME) && defined(__GLIBC__)
 #include <malloc.h>
 #endif
 #include <sched.h>
 #include <time.h>
-
 static size_t toft_os_page(size_t n) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   return (n + page - 1) & ~(page - 1);
 }
-
 static void *toft_os_heap_take(size_t size, size_t align) {
   void *p;
   return toft_sys_posix_memalign(&p, align, size) == 0 ? p : NULL;
 }
 static void toft_os_heap_put(void *p) { free(p); }
-
 #ifdef TOFT_RUNTIME
-/* Returns the heap's free pages to the system. By itself glibc returns those at the end of a thread's heap only. */
 static void toft_os_heap_trim(void) {
 #ifdef __GLIBC__
   (void)malloc_trim(0);
 #endif
 }
 #endif
-
 static void *toft_os_mmap(size_t size, int protection, int flags) {
   void *p = toft_sys_mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
   return p == MAP_FAILED ? NULL : p;
 }
-
-/* Huge pages need an aligned mapping: maps one huge page more and cuts off both ends, whose pages take no memory if
- * that fails. */
 static void *toft_os_map(size_t size, int huge) {
   size_t total = toft_os_page(size);
 #ifdef MADV_HUGEPAGE
@@ -451,22 +291,13 @@ static void *toft_os_map(size_t size, int huge) {
     size_t front = (size_t)(0 - (uintptr_t)p) & (TOFT_HUGE_PAGE - 1);
     if (front != 0) (void)toft_sys_munmap(p, front);
     if (front != TOFT_HUGE_PAGE) (void)toft_sys_munmap(p + front + total, TOFT_HUGE_PAGE - front);
-    (void)toft_sys_madvise(p + front, total, MADV_HUGEPAGE); /* advisory */
+    (void)toft_sys_madvise(p + front, total, MADV_HUGEPAGE);
     return p + front;
   }
 #endif
   (void)huge;
   return toft_os_mmap(total, PROT_READ | PROT_WRITE, 0);
 }
-static void toft_os_prefer_small_pages(void *p, size_t size) {
-#ifdef MADV_NOHUGEPAGE
-  (void)toft_sys_madvise(p, size, MADV_NOHUGEPAGE); /* advisory */
-#else
-  (void)p, (void)size;
-#endif
-}
-/* Returns whether the memory went back to the system. Where that would split a mapping the system may refuse to unmap
- * a range: then its pages return, if they are not locked, and the addresses stay in use. */
 static int toft_os_unmap(void *p, size_t size) {
   size = toft_os_page(size);
   return toft_sys_munmap(p, size) == 0 || toft_sys_madvise(p, size, MADV_DONTNEED) == 0;
@@ -476,7 +307,6 @@ static uint64_t toft_os_nanoseconds(void) {
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
-/* The system may take the pages, whose content is lost, before it runs out of memory. No effect where it cannot. */
 static void toft_os_free_lazily(void *p, size_t size) {
 #ifdef MADV_FREE
   (void)toft_sys_madvise(p, size, MADV_FREE);
@@ -490,37 +320,22 @@ static void toft_os_discard(void *p, size_t size) {
 #endif
   (void)toft_sys_madvise(p, toft_os_page(size), MADV_DONTNEED);
 }
-/* Discards the content of the whole pages in a range at once. 0: it may stay, as that of locked pages does. */
 static int toft_os_forget(unsigned char *p, size_t size) {
   size_t front = (size_t)(0 - (uintptr_t)p) & (toft_os_page(1) - 1), back;
   if (front >= size) return 1;
   back = (size_t)((uintptr_t)p + size) & (toft_os_page(1) - 1);
   return front + back >= size || toft_sys_madvise(p + front, size - front - back, MADV_DONTNEED) == 0;
 }
-static int toft_os_return_pages(unsigned char *p, size_t size) { return toft_os_forget(p, size); }
 static void *toft_os_reserve(size_t size) { return toft_os_mmap(toft_os_page(size), PROT_NONE, MAP_NORESERVE); }
 static int toft_os_commit(void *p, size_t size) {
   return toft_sys_mprotect(p, toft_os_page(size), PROT_READ | PROT_WRITE) == 0;
 }
-/* Returns pages and makes them inaccessible; locked ones by a new mapping in their place. 0: refused: they can be used
- * as before, and their content is lost. */
 static int toft_os_decommit(void *p, size_t size) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   if (toft_sys_madvise(p, size, MADV_DONTNEED) == 0 && toft_sys_mprotect(p, size, PROT_NONE) == 0) return 1;
   return toft_sys_mmap(p, size, PROT_NONE, flags, -1, 0) != MAP_FAILED;
 }
-
-static void toft_os_prefer_huge_pages(void *p, size_t size) {
-#ifdef MADV_HUGEPAGE
-  if (size >= TOFT_HUGE_PAGE) (void)toft_sys_madvise(p, size, MADV_HUGEPAGE); /* advisory */
-#else
-  (void)p, (void)size;
-#endif
-}
-
 static void toft_os_yield(void) { (void)sched_yield(); }
-
-/* A clock that does not go back and wraps at SIZE_MAX. */
 static size_t toft_os_milliseconds(void) {
   struct timespec now = {0, 0};
 #ifdef CLOCK_MONOTONIC_COARSE
@@ -530,16 +345,13 @@ static size_t toft_os_milliseconds(void) {
 #endif
   return (size_t)now.tv_sec * 1000 + (size_t)now.tv_nsec / 1000000;
 }
-
-/* A process with more rights than its user (set-uid, set-gid, file capabilities) ignores the environment. AT_SECURE
- * describes the start of the process: after setuid the ids are equal again. */
 #if defined( \
-    __linux__) /* declared here under another name: <sys/auxv.h> needs kernel headers, which cross compilers may lack */
+    __linux__)
 extern unsigned long toft_getauxval(unsigned long type) __asm__("getauxval") __attribute__((weak));
 #endif
 static int toft_os_is_privileged(void) {
 #if defined(__linux__)
-  if (toft_getauxval != NULL && toft_getauxval(23 /* AT_SECURE */) != 0) return 1;
+  if (toft_getauxval != NULL && toft_getauxval(23) != 0) return 1;
 #elif defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || \
     defined(__DragonFly__)
   if (issetugid()) return 1;
@@ -547,12 +359,10 @@ static int toft_os_is_privileged(void) {
   return getuid() != geteuid() || getgid() != getegid();
 }
 static const char *toft_os_env(const char *name) { return toft_os_is_privileged() ? NULL : getenv(name); }
-
-/* One write per line, so that lines of several threads and processes do not mix. Errors are ignored. */
 static void toft_os_print(int descriptor, const char *text, size_t size) {
   toft_size_signal held;
   toft_hold_size_signal(&held);
-  for (int failures = 0; size > 0 && failures < 4;) { /* interrupted by a signal */
+  for (int failures = 0; size > 0 && failures < 4;) {
     ssize_t n = toft_sys_write(descriptor, text, size);
     failures += n <= 0;
     text += n > 0 ? n : 0;
@@ -566,48 +376,38 @@ static void toft_os_append(const char *path, const char *text, size_t size) {
   toft_os_print(file, text, size);
   (void)toft_sys_close(file);
 }
-
-/* Returns a stream on a descriptor, which is closed if there is none. */
 static FILE *toft_os_stream(int file, const char *mode) {
   FILE *f = file >= 0 ? toft_sys_fdopen(file, mode) : NULL;
   if (f == NULL && file >= 0) (void)toft_sys_close(file);
   return f;
 }
-
-/* Creates a file, or makes it empty. */
 static FILE *toft_os_create(const char *path) {
   int file = toft_sys_open(path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
   return toft_os_stream(file, "wb");
 }
 static int toft_os_rename(const char *from, const char *to) { return toft_sys_rename(from, to) == 0; }
-
-/* Fills `size` bytes, at most 256, with unpredictable ones. 0: the system has none. */
 static int toft_os_random(void *to, size_t size) {
 #if defined(__linux__)
   if (toft_getentropy == NULL) return 0;
 #endif
   return toft_sys_getentropy(to, size) == 0;
 }
-
 static uint64_t toft_os_process_id(void) { return (uint64_t)getpid(); }
 static int toft_os_executable(char *path, size_t size) {
-  ssize_t n = toft_sys_readlink("/proc/self/exe", path, size); /* Linux */
+  ssize_t n = toft_sys_readlink("/proc/self/exe", path, size);
   if (n <= 0 || (size_t)n >= size) return 0;
   path[n] = 0;
   return 1;
 }
-/* 0: there are others, or it is not known. */
 static int toft_os_has_one_thread(void) {
   struct stat s;
-  return toft_sys_stat("/proc/self/task", &s) == 0 && s.st_nlink == 3; /* Linux: a folder for each, and two links */
+  return toft_sys_stat("/proc/self/task", &s) == 0 && s.st_nlink == 3;
 }
-
-/* Executes a full fence on every thread of the process. A forked child may have to register again. */
 #if defined(__linux__) && defined(SYS_membarrier)
 static int toft_os_fence_register(void) {
-  return toft_sys_syscall(SYS_membarrier, 1 << 4, 0) == 0; /* REGISTER_PRIVATE_EXPEDITED */
+  return toft_sys_syscall(SYS_membarrier, 1 << 4, 0) == 0;
 }
-static int toft_os_fence_once(void) { return toft_sys_syscall(SYS_membarrier, 1 << 3, 0) == 0; /* PRIVATE_EXPEDITED */ }
+static int toft_os_fence_once(void) { return toft_sys_syscall(SYS_membarrier, 1 << 3, 0) == 0; }
 static int toft_os_fence_all(void) {
   return toft_os_fence_once() || (toft_os_fence_register() && toft_os_fence_once());
 }
@@ -615,42 +415,26 @@ static int toft_os_fence_all(void) {
 static int toft_os_fence_register(void) { return 0; }
 static int toft_os_fence_all(void) { return 0; }
 #endif
-
 typedef pthread_mutex_t toft_os_mutex;
 typedef pthread_cond_t toft_os_condition;
-static int toft_os_wait_init(toft_os_mutex *m, toft_os_condition *c) {
-  if (pthread_mutex_init(m, NULL) != 0) return 0;
-  if (pthread_cond_init(c, NULL) == 0) return 1;
-  pthread_mutex_destroy(m);
-  return 0;
-}
-static void toft_os_wait_destroy(toft_os_mutex *m, toft_os_condition *c) {
-  pthread_cond_destroy(c);
-  pthread_mutex_destroy(m);
-}
 static void toft_os_mutex_take(toft_os_mutex *m) { pthread_mutex_lock(m); }
 static void toft_os_mutex_drop(toft_os_mutex *m) { pthread_mutex_unlock(m); }
-static void toft_os_wait(toft_os_condition *c, toft_os_mutex *m) { pthread_cond_wait(c, m); }
 static void toft_os_wake_all(toft_os_condition *c) { pthread_cond_broadcast(c); }
-
-/* A thread that receives no signals. 0: there is none. */
 typedef pthread_t toft_os_thread;
 static int toft_os_thread_start(toft_os_thread *thread, void *(*run)(void *)) {
   sigset_t all, before;
   pthread_attr_t small;
   sigfillset(&all);
   if (pthread_attr_init(&small) != 0) return 0;
-  (void)pthread_attr_setstacksize(&small, 64 * 1024); /* if that is too small, the default stays */
+  (void)pthread_attr_setstacksize(&small, 64 * 1024);
   int masked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
   int code = pthread_create(thread, &small, run, NULL);
-  if (code != 0) code = pthread_create(thread, NULL, run, NULL); /* thread-local storage may need more */
+  if (code != 0) code = pthread_create(thread, NULL, run, NULL);
   if (masked) (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&small);
   return code == 0;
 }
 static void toft_os_thread_join(toft_os_thread thread) { (void)pthread_join(thread, NULL); }
-
-/* Waits until it is woken or the time has passed. The caller holds the mutex. */
 static void toft_os_wait_for(toft_os_condition *c, toft_os_mutex *m, size_t milliseconds) {
   struct timespec end;
   (void)clock_gettime(CLOCK_REALTIME, &end);
@@ -659,13 +443,10 @@ static void toft_os_wait_for(toft_os_condition *c, toft_os_mutex *m, size_t mill
   if (end.tv_nsec >= 1000000000) end.tv_sec++, end.tv_nsec -= 1000000000;
   (void)pthread_cond_timedwait(c, m, &end);
 }
-
 static void toft_os_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void)) {
   (void)pthread_atfork(before, parent, child);
 }
-
 #define TOFT_OS_CAN_SPLIT 1
-
 static pthread_once_t toft_os_once = PTHREAD_ONCE_INIT;
 static pthread_key_t toft_os_key;
 static int toft_os_have_key;
@@ -679,9 +460,7 @@ static int toft_os_arm_thread_exit(void) {
   return toft_os_have_key && pthread_setspecific(toft_os_key, &toft_os_key) == 0;
 }
 #endif
-
 #ifndef TOFT_NO_OS
-/* Returns the number in an environment variable, which K, M or G may follow, at most SIZE_MAX / 2, or `otherwise`. */
 static TOFT_COLD size_t toft_os_env_number(const char *name, size_t otherwise) {
   const char *text = toft_os_env(name);
   if (text == NULL || *text < '0' || *text > '9') return otherwise;
@@ -692,9 +471,6 @@ static TOFT_COLD size_t toft_os_env_number(const char *name, size_t otherwise) {
   return n > SIZE_MAX / 2 >> shift ? SIZE_MAX / 2 : (size_t)n << shift;
 }
 #endif
-
-/* Runs at exit and at dlclose, so that no thread that ends later calls unloaded code. The caches of threads that
- * still run are not touched; at dlclose their contents leak. */
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(TOFT_NO_OS)
 __attribute__((destructor)) static void toft_os_unload(void) {
   __atomic_store_n(&toft_os_unloading, 1, __ATOMIC_RELAXED);
@@ -716,43 +492,22 @@ __attribute__((destructor)) static void toft_os_unload(void) {
 #endif
 }
 #endif
-
 #endif
-
-/* ==== platform/atomic.c ==== */
-/* Atomic operations, a spin lock, an asymmetric fence and thread ids, for gcc, clang and MSVC. Except for locks, the
- * words are size_t. */
 #ifndef TOFT_PLATFORM_ATOMIC_C
 #define TOFT_PLATFORM_ATOMIC_C
-
-/* ==== platform/thread_local.h ==== */
-/* Variables that each thread has. They must exist until toft_cache_end has run (lifecycle.h). None has the model
- * initial-exec: one such variable puts all of the module's into static thread-local storage, of which a process has
- * little for the libraries that it loads late.
- *
- *     TOFT_PER_THREAD int toft_depth;
- *     #define toft_depth TOFT_OWN(toft_depth)
- *
- * gcc for Windows emulates _Thread_local by a key of winpthreads, and frees the variables of a thread that
- * pthread_create made before Windows calls toft_os_thread_end. There these variables are in the module's native
- * thread-local storage, which Windows frees last: the linker collects the sections .tls$ into a template, between
- * mingw-w64's symbol _tls_start and its end, and Windows copies it for each thread. */
 #ifndef TOFT_PLATFORM_THREAD_LOCAL_H
 #define TOFT_PLATFORM_THREAD_LOCAL_H
-
 #if defined(_WIN32) && defined(__GNUC__) && !defined(__clang__) && (defined(__x86_64__) || defined(__i386__))
 #ifdef __cplusplus
 extern "C" {
 #endif
-extern unsigned long _tls_index; /* of this module */
+extern unsigned long _tls_index;
 extern char _tls_start[];
 #ifdef __cplusplus
 }
 #endif
-
-/* The calling thread's copy of a variable in the template. */
 static inline void *toft_own(const void *in_template) {
-  unsigned char **modules; /* ThreadLocalStoragePointer in the thread's environment block */
+  unsigned char **modules;
 #ifdef __x86_64__
   __asm__("{movq %%gs:0x58, %0|mov %0, QWORD PTR gs:0x58}" : "=r"(modules));
 #else
@@ -760,21 +515,16 @@ static inline void *toft_own(const void *in_template) {
 #endif
   return modules[_tls_index] + ((uintptr_t)in_template - (uintptr_t)_tls_start);
 }
-
 #define TOFT_PER_THREAD static __attribute__((section(".tls$"), used))
 #define TOFT_OWN(variable) (*(__typeof__(variable) *)toft_own(&variable))
 #else
 #define TOFT_PER_THREAD static TOFT_THREAD_LOCAL
 #define TOFT_OWN(variable) variable
 #endif
-
 #endif
-
-/* gcc's ThreadSanitizer does not model fences, and gcc warns of each. */
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ >= 11
 #pragma GCC diagnostic ignored "-Wtsan"
 #endif
-
 #if defined(__GNUC__) || defined(__clang__)
 #define TOFT_LOAD(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define TOFT_STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
@@ -782,31 +532,18 @@ static inline void *toft_own(const void *in_template) {
 #define TOFT_ADD(p, v) __atomic_add_fetch(p, v, __ATOMIC_RELAXED)
 #define TOFT_LOAD_POINTER(T, p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define TOFT_STORE_POINTER(T, p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
-#define TOFT_LOAD_POINTER_ACQUIRE(T, p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
-#define TOFT_STORE_POINTER_RELEASE(T, p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define TOFT_LOAD_ACQUIRE(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define TOFT_STORE_RELEASE(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
-/* Compare-exchange: if *p equals *expected, stores `to`; else loads *p into *expected. Relaxed. */
 #define TOFT_CAS_RELAXED(p, expected, to) \
   __atomic_compare_exchange_n(p, expected, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
-/* The same with acquire-release order on success. */
-#define TOFT_CAS_ACQ_REL(p, expected, to) \
-  __atomic_compare_exchange_n(p, expected, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
-/* The same with acquire order. Used with 0 as the expected value to enter a section that TOFT_CLEAR_RELEASE leaves. */
 #define TOFT_CAS_ACQUIRE(p, expected, to) \
   __atomic_compare_exchange_n(p, expected, to, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
 #define TOFT_CLEAR_RELEASE(p) __atomic_store_n(p, 0, __ATOMIC_RELEASE)
-/* Sequentially consistent. */
-#define TOFT_SWAP_SEQ_CST(p, v) __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
-#define TOFT_LOAD_SEQ_CST(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
-#define TOFT_FENCE_SEQ_CST() __atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define TOFT_FENCE_RELEASE() __atomic_thread_fence(__ATOMIC_RELEASE)
 #define TOFT_COMPILER_FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define TOFT_LOCK_TRY(l) (!__atomic_test_and_set(l, __ATOMIC_ACQUIRE))
 #define TOFT_LOCK_IS_TAKEN(l) __atomic_load_n(l, __ATOMIC_RELAXED)
 #define TOFT_UNLOCK(l) __atomic_clear(l, __ATOMIC_RELEASE)
-
-#elif defined(_MSC_VER) && defined(_M_X64) /* loads acquire and stores release on this processor */
+#elif defined(_MSC_VER) && defined(_M_X64)
 #include <intrin.h>
 #define TOFT_LOAD(p) (*(volatile size_t *)(p))
 #define TOFT_STORE(p, v) ((void)(*(volatile size_t *)(p) = (size_t)(v)))
@@ -819,8 +556,6 @@ TOFT_INLINE void *toft_load_pointer_acquire(void *const *p) {
   _ReadWriteBarrier();
   return v;
 }
-#define TOFT_LOAD_POINTER_ACQUIRE(T, p) ((T *)toft_load_pointer_acquire((void *const *)(const void *)(p)))
-#define TOFT_STORE_POINTER_RELEASE(T, p, v) (_ReadWriteBarrier(), TOFT_STORE_POINTER(T, p, v))
 TOFT_INLINE size_t toft_load_acquire(size_t *p) {
   size_t v = *(volatile size_t *)p;
   _ReadWriteBarrier();
@@ -834,13 +569,8 @@ TOFT_INLINE int toft_cas(size_t *p, size_t *expected, size_t to) {
   return *expected == was;
 }
 #define TOFT_CAS_RELAXED(p, expected, to) toft_cas(p, expected, to)
-#define TOFT_CAS_ACQ_REL(p, expected, to) toft_cas(p, expected, to)
 #define TOFT_CAS_ACQUIRE(p, expected, to) toft_cas(p, expected, to)
 #define TOFT_CLEAR_RELEASE(p) ((void)TOFT_SWAP(p, 0))
-#define TOFT_SWAP_SEQ_CST(p, v) TOFT_SWAP(p, v)
-#define TOFT_LOAD_SEQ_CST(p) TOFT_LOAD_ACQUIRE(p)
-#define TOFT_FENCE_SEQ_CST() __faststorefence()
-#define TOFT_FENCE_RELEASE() _ReadWriteBarrier()
 #define TOFT_COMPILER_FENCE() _ReadWriteBarrier()
 #define TOFT_LOCK_TRY(l) (_InterlockedExchange8((volatile char *)(l), 1) == 0)
 #define TOFT_LOCK_IS_TAKEN(l) (*(volatile unsigned char *)(l))
@@ -848,24 +578,16 @@ TOFT_INLINE int toft_cas(size_t *p, size_t *expected, size_t to) {
 #else
 #error "toft: atomics for this compiler are missing: add them here"
 #endif
-
-/* ---- spin lock, held for nanoseconds, or while a source returns a block ---- */
-
-#ifndef TOFT_SPINS_MAX /* proofs/threads.c has fewer */
+#ifndef TOFT_SPINS_MAX
 #define TOFT_SPINS_MAX 64
 #endif
-
-typedef unsigned char toft_lock; /* 0: free */
-
+typedef unsigned char toft_lock;
 static void toft_lock_take(toft_lock *l) {
   int spins = 0;
   while (!TOFT_LOCK_TRY(l))
     while (TOFT_LOCK_IS_TAKEN(l) != 0)
       if (++spins > TOFT_SPINS_MAX) toft_os_yield();
 }
-
-/* While the library is unloaded, a thread may have been stopped with the lock held: gives up after 1000 attempts and
- * returns 0. */
 static int toft_lock_take_at_unload(toft_lock *l) {
   if (!TOFT_LOAD(&toft_os_unloading)) toft_lock_take(l);
   for (int i = 0; TOFT_LOAD(&toft_os_unloading) && !TOFT_LOCK_TRY(l); i++) {
@@ -874,41 +596,25 @@ static int toft_lock_take_at_unload(toft_lock *l) {
   }
   return 1;
 }
-
-/* ---- asymmetric fence between a store and a load: the frequent side pays a compiler fence only, the rare side calls
- * toft_os_fence_all, which takes about 300 ns ---- */
-
-static size_t toft_fence_kind; /* 0: not tried yet; 1: supported; 2: not supported */
-
+static size_t toft_fence_kind;
 static int toft_fence_is_asymmetric(void) {
   size_t kind = TOFT_LOAD(&toft_fence_kind);
-  if (TOFT_UNLIKELY(kind == 0)) { /* all threads use the first result */
+  if (TOFT_UNLIKELY(kind == 0)) {
     size_t answer = toft_os_fence_register() ? 1 : 2;
     if (TOFT_CAS_RELAXED(&toft_fence_kind, &kind, answer)) kind = answer;
   }
   return kind == 1;
 }
-
-/* ---- thread ids ---- */
-
 static size_t toft_thread_count;
-TOFT_PER_THREAD size_t toft_this_thread_id; /* from 1; 0: not assigned yet */
+TOFT_PER_THREAD size_t toft_this_thread_id;
 #define toft_this_thread_id TOFT_OWN(toft_this_thread_id)
-
 static size_t toft_thread_id(void) {
   if (toft_this_thread_id == 0) toft_this_thread_id = TOFT_ADD(&toft_thread_count, 1);
   return toft_this_thread_id;
 }
-
 #endif
-
-/* ==== platform/sanitizers.c ==== */
-/* Poisons and unpoisons memory for AddressSanitizer, MemorySanitizer and Valgrind. The sanitizers are detected at run
- * time by weak symbols, so the library need not be built with them. Valgrind's requests are instructions without
- * effect elsewhere; its header must be present when the library is built. */
 #ifndef TOFT_PLATFORM_SANITIZERS_C
 #define TOFT_PLATFORM_SANITIZERS_C
-
 #if defined(__ELF__) && (defined(__GNUC__) || defined(__clang__))
 #define TOFT_TOOL(name) __asm__(name) __attribute__((weak))
 #ifdef __cplusplus
@@ -927,33 +633,23 @@ extern void toft_lsan_unregister(const void *p, size_t n) TOFT_TOOL("__lsan_unre
 }
 #endif
 #define TOFT_CALL_TOOL(tool, p, n) ((tool) != NULL ? tool((p), (n)) : (void)0)
-#define TOFT_ASAN_ACCESS(p, n) (toft_asan_find_poison == NULL || toft_asan_find_poison((p), (n)) == NULL)
 #define TOFT_HAS_SANITIZER() (toft_asan_poison != NULL || toft_msan_poison != NULL)
-#define TOFT_HAS_TSAN() (toft_tsan_acquire != NULL) /* which ends a process that maps at an address of its shadow */
 #else
 #define TOFT_CALL_TOOL(tool, p, n) ((void)(p), (void)(n))
-#define TOFT_ASAN_ACCESS(p, n) ((void)(p), (void)(n), 1)
 #define TOFT_HAS_SANITIZER() 0
-#define TOFT_HAS_TSAN() 0
 #endif
-
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__has_include)
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
 #define TOFT_VALGRIND(request, p, n) ((void)(__extension__ VALGRIND_MAKE_MEM_##request((p), (n))))
-/* Only memcheck answers this request. */
 #define TOFT_HAS_MEMCHECK(p, n) ((__extension__ VALGRIND_MAKE_MEM_DEFINED((p), (n))) != 0)
-#define TOFT_VALGRIND_ACCESS(p, n, bits) ((__extension__ VALGRIND_GET_VBITS((p), (bits), (n))) != 3)
 #endif
 #endif
 #ifndef TOFT_VALGRIND
-#define TOFT_VALGRIND_ACCESS(p, n, bits) ((void)(p), (void)(n), (void)(bits), 1)
 #define TOFT_VALGRIND(request, p, n) ((void)0)
 #define TOFT_HAS_MEMCHECK(p, n) ((void)(p), (void)(n), 0)
 #endif
-
-static size_t toft_memory_tools; /* 0: not known; 1: there is none; 2: there is one. Atomic */
-
+static size_t toft_memory_tools;
 static TOFT_COLD int toft_find_memory_tool(void) {
   char byte = 0;
   (void)byte;
@@ -961,15 +657,11 @@ static TOFT_COLD int toft_find_memory_tool(void) {
   TOFT_STORE(&toft_memory_tools, found ? 2 : 1);
   return found;
 }
-
-/* Whether the process runs under AddressSanitizer, MemorySanitizer or Valgrind's memcheck. */
 TOFT_INLINE int toft_has_memory_tool(void) {
   size_t known = TOFT_LOAD(&toft_memory_tools);
   return TOFT_UNLIKELY(known != 1) && (known == 2 || toft_find_memory_tool());
 }
-
 typedef enum { TOFT_DEFINED, TOFT_NOACCESS, TOFT_UNDEFINED } toft_access;
-
 static TOFT_COLD void toft_set_access_slow(const void *p, size_t n, toft_access access) {
   if (n == 0 || !toft_has_memory_tool()) return;
   if (access == TOFT_NOACCESS) {
@@ -987,18 +679,12 @@ static TOFT_COLD void toft_set_access_slow(const void *p, size_t n, toft_access 
     TOFT_VALGRIND(UNDEFINED, p, n);
   }
 }
-
 TOFT_INLINE void toft_set_access(const void *p, size_t n, toft_access access) {
   if (TOFT_UNLIKELY(TOFT_LOAD(&toft_memory_tools) != 1)) toft_set_access_slow(p, n, access);
 }
-
-/* Accessible and initialised; inaccessible; accessible, but uninitialised. */
 static void toft_unpoison(const void *p, size_t n) { toft_set_access(p, n, TOFT_DEFINED); }
 static void toft_poison(const void *p, size_t n) { toft_set_access(p, n, TOFT_NOACCESS); }
 static void toft_mark_undefined(const void *p, size_t n) { toft_set_access(p, n, TOFT_UNDEFINED); }
-
-/* LeakSanitizer looks for pointers in the heap's memory, and in mapped memory between these two calls, as far as it is
- * accessible then. Their arguments must be equal: it ends the process if they are not. NULL is ignored. */
 static void *toft_scan_begin(void *p, size_t n) {
   if (p != NULL) TOFT_CALL_TOOL(toft_lsan_register, p, n);
   return p;
@@ -1006,83 +692,36 @@ static void *toft_scan_begin(void *p, size_t n) {
 static void toft_scan_end(const void *p, size_t n) {
   if (p != NULL) TOFT_CALL_TOOL(toft_lsan_unregister, p, n);
 }
-
-/* Initialised, for MemorySanitizer: written by a library that may not be instrumented. */
 static void toft_mark_defined(const void *p, size_t n) {
   TOFT_CALL_TOOL(toft_msan_unpoison, p, n);
   (void)p, (void)n;
 }
-
-/* ---- a map of what is accessible: a byte for 8 bytes, with a bit for each that is not ---- */
-
-#define TOFT_ACCESS_STEP 512
-
-static int toft_is_accessible(unsigned char *p, size_t n) {
-  unsigned char bits[TOFT_ACCESS_STEP];
-  (void)bits; /* without Valgrind */
-  return TOFT_VALGRIND_ACCESS(p, n, bits) && TOFT_ASAN_ACCESS(p, n);
-}
-
-/* Precondition: n is a multiple of TOFT_ACCESS_STEP, and the map is zero. */
-static void toft_access_save(unsigned char *p, size_t n, unsigned char *map) {
-  for (size_t at = 0; at < n; at += TOFT_ACCESS_STEP) {
-    if (toft_is_accessible(p + at, TOFT_ACCESS_STEP)) continue;
-    for (size_t i = at; i < at + TOFT_ACCESS_STEP; i++)
-      if (!toft_is_accessible(p + i, 1)) map[i / 8] |= (unsigned char)(1u << i % 8);
-  }
-}
-
-/* Calls `set` for what the map has as not accessible. */
-static void toft_access_set(const unsigned char *p, size_t n, const unsigned char *map,
-                            void (*set)(const void *p, size_t n)) {
-  for (size_t i = 0, end; i < n; i = end) {
-    for (end = i + 1; map[i / 8] >> i % 8 & 1 && end % 8 != 0 && map[i / 8] >> end % 8 & 1;) end++;
-    if (map[i / 8] == 0)
-      end = i + 8;
-    else if (map[i / 8] >> i % 8 & 1)
-      set(p + i, end - i);
-  }
-}
-
 #endif
-
-/* ==== platform/request.c ==== */
-/* Requests to the process by a signal. The handler stores a flag and posts a semaphore, nothing else. A thread, which
- * exists only if a signal was named, serves the request. A forked child does not have that thread: there the next call
- * of toft_serve_request serves it. */
 #ifndef TOFT_PLATFORM_REQUEST_C
 #define TOFT_PLATFORM_REQUEST_C
-
 #if !defined(_WIN32) && !defined(TOFT_NO_OS)
 #include <semaphore.h>
 #include <signal.h>
-
-static size_t toft_requested;          /* atomic */
-static size_t toft_request_has_thread; /* atomic */
-static size_t toft_request_ends;       /* atomic: the thread must return */
-static int toft_request_signal;        /* 0: no handler */
+static size_t toft_requested;
+static size_t toft_request_has_thread;
+static size_t toft_request_ends;
+static int toft_request_signal;
 static void (*toft_request_fn)(void);
 static sem_t toft_request_semaphore;
 static pthread_t toft_request_thread;
-
-/* Leaves errno as it is: sem_post fails only where its count overflows, and it is called once for each request that the
- * thread takes. */
 static void toft_request_handler(int number) {
   (void)number;
   if (TOFT_SWAP(&toft_requested, 1) == 0 && TOFT_LOAD(&toft_request_has_thread))
     (void)sem_post(&toft_request_semaphore);
 }
-
 static void *toft_request_wait(void *arg) {
   (void)arg;
   for (;;) {
-    while (sem_wait(&toft_request_semaphore) != 0) continue; /* interrupted */
+    while (sem_wait(&toft_request_semaphore) != 0) continue;
     if (TOFT_LOAD(&toft_request_ends)) return NULL;
     if (TOFT_SWAP(&toft_requested, 0)) toft_request_fn();
   }
 }
-
-/* Starts the thread, which gets no signals. If that fails, toft_serve_request serves the requests. */
 static void toft_request_start_thread(void) {
   sigset_t all, before;
   if (sem_init(&toft_request_semaphore, 0, 0) != 0) return;
@@ -1092,9 +731,6 @@ static void toft_request_start_thread(void) {
     (void)TOFT_SWAP(&toft_request_has_thread, 1);
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
-
-/* Calls fn after each signal of this number. 0: there is no such signal, or the program has set its disposition, which
- * stays. Called once. */
 static int toft_request_begin(int number, void (*fn)(void)) {
   struct sigaction ours, theirs;
   if (number == 0 || sigaction(number, NULL, &theirs) != 0 || (theirs.sa_flags & SA_SIGINFO) ||
@@ -1110,17 +746,11 @@ static int toft_request_begin(int number, void (*fn)(void)) {
   toft_request_signal = number;
   return 1;
 }
-
-/* Serves a request on this thread, if there is one and no thread for it. */
 static void toft_serve_request(void) {
   if (TOFT_LIKELY(!TOFT_LOAD(&toft_requested)) || TOFT_LOAD(&toft_request_has_thread)) return;
   if (TOFT_SWAP(&toft_requested, 0)) toft_request_fn();
 }
-
-/* The child of a fork has only the thread that forked. */
 static void toft_request_after_fork(void) { TOFT_STORE(&toft_request_has_thread, 0); }
-
-/* Called when the library is unloaded: its code must not run any more. */
 static void toft_request_end(void) {
   struct sigaction now;
   if (toft_request_signal != 0 && sigaction(toft_request_signal, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
@@ -1133,12 +763,9 @@ static void toft_request_end(void) {
   (void)sem_post(&toft_request_semaphore);
   (void)pthread_join(toft_request_thread, NULL);
 }
-
-/* The number of a signal by its name, USR1 or USR2. 0: another one. */
 static int toft_signal_named(const char *name) {
   return strcmp(name, "USR1") == 0 ? SIGUSR1 : strcmp(name, "USR2") == 0 ? SIGUSR2 : 0;
 }
-
 #else
 static int toft_request_begin(int number, void (*fn)(void)) { return (void)number, (void)fn, 0; }
 static void toft_serve_request(void) {}
@@ -1146,227 +773,168 @@ static void toft_request_after_fork(void) {}
 static void toft_request_end(void) {}
 static int toft_signal_named(const char *name) { return (void)name, 0; }
 #endif
-
 #endif
-
-/* ---- core: the arena ---- */
-
-/* ==== core/arena_state.h ==== */
-/* The state of an arena behind its public head, and the headers of its blocks and cleanups. */
 #ifndef TOFT_CORE_ARENA_STATE_H
 #define TOFT_CORE_ARENA_STATE_H
-
-/* A block's header, in the first 64 bytes of the block. The initial block's header is part of the arena's state. */
 typedef struct toft_block_header toft_block_header;
 struct toft_block_header {
-  toft_block_header *next; /* the block acquired before it; of a spare block, the next spare */
+  toft_block_header *next;
   union {
-    toft_block_header *below; /* regular: the regular block that was current before it */
-    unsigned char *payload;   /* dedicated: its only allocation; NULL if it may hold several */
+    toft_block_header *below;
+    unsigned char *payload;
   } u;
-  size_t size;             /* as requested from the source */
-  uintptr_t epoch;         /* creation epoch; never above the arena's */
-  unsigned char *used_end; /* end of the bytes in use; not maintained for the current block, where it is the cursor */
-  size_t charge;           /* dedicated: bytes counted in live */
-  toft_source *source;     /* NULL: the caller's buffer */
-  uint32_t index, kind;    /* TOFT_BLOCK_... */
+  size_t size;
+  uintptr_t epoch;
+  unsigned char *used_end;
+  size_t charge;
+  toft_source *source;
+  uint32_t index, kind;
 };
-
-/* Contains a public toft_cleanup. Its size of four words is part of the vectors. */
 typedef struct toft_cleanup_node {
   toft_cleanup user;
   struct toft_cleanup_node *older;
   uintptr_t epoch;
 } toft_cleanup_node;
-
-typedef struct toft_checks toft_checks;           /* debug/debug_records.c */
-typedef struct toft_instruments toft_instruments; /* debug/accounting.c */
-typedef struct toft_portion toft_portion;         /* core/portion.c */
-
+typedef struct toft_checks toft_checks;
+typedef struct toft_instruments toft_instruments;
+typedef struct toft_portion toft_portion;
 enum {
-  TOFT_PRISTINE = 1,         /* only the first part of toft_state is initialised: no slow call has happened yet */
-  TOFT_CLAIMED = 2,          /* a range is claimed */
-  TOFT_BUSY = 4,             /* a cleanup or a callback is running, or the arena was adopted */
-  TOFT_IS_CHECKED = 8,       /* every allocation takes the slow path and gets a record */
-  TOFT_INITIAL_IDLE = 16,    /* the initial block is empty and takes no allocations: see toft_initial_is_idle */
-  TOFT_CACHEABLE = 32,       /* from the heap source: the thread's cache may keep it */
-  TOFT_IN_BUFFER = 64,       /* the initial block is the caller's buffer */
-  TOFT_IS_HARDENED = 128,    /* freed memory is filled, and the state has a canary: see debug/hardened.c */
-  TOFT_INSTRUMENTED = 256,   /* tags, samples or budget callbacks are on; `instruments` is not NULL */
-  TOFT_REFUSED = 512,        /* the source refused the last request; P9 */
-  TOFT_ROUND_REFUSED = 2048, /* the source refused a request of this round */
-  TOFT_KEEPS_BLOCKS = 4096,  /* the source refused, and has granted nothing in a later round: P10 merges no blocks */
-  TOFT_RANGE_GROWS = 8192,   /* the claimed range goes on: the current block holds it, even if nothing is live */
-  TOFT_COUNTS_LIVE = 16384,  /* a budget counts its live bytes; `portion` is not NULL */
-  TOFT_IN_REGION = 32768,    /* in the list of a region, by which it is restored: see region_source.c */
-  TOFT_CLEARS = 65536,       /* freed bytes become zero: the arena's region is frozen */
-  TOFT_IS_SUBJECT = 131072,  /* an instrument's description of an arena of another provider: see debug/subject.c */
-  TOFT_OBSERVED = 262144,    /* `instruments` or `checks` is not NULL: see hooks.h */
-  TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */
+  TOFT_PRISTINE = 1,
+  TOFT_CLAIMED = 2,
+  TOFT_BUSY = 4,
+  TOFT_IS_CHECKED = 8,
+  TOFT_INITIAL_IDLE = 16,
+  TOFT_CACHEABLE = 32,
+  TOFT_IN_BUFFER = 64,
+  TOFT_IS_HARDENED = 128,
+  TOFT_INSTRUMENTED = 256,
+  TOFT_REFUSED = 512,
+  TOFT_ROUND_REFUSED = 2048,
+  TOFT_KEEPS_BLOCKS = 4096,
+  TOFT_RANGE_GROWS = 8192,
+  TOFT_COUNTS_LIVE = 16384,
+  TOFT_IN_REGION = 32768,
+  TOFT_CLEARS = 65536,
+  TOFT_IS_SUBJECT = 131072,
+  TOFT_OBSERVED = 262144,
+  TOFT_CACHE_OWNED = 1024
 };
 #define TOFT_REFUSING (TOFT_CLAIMED | TOFT_BUSY)
-
-/* Policy P10 takes the highest peak of the last 8 windows of 8 rounds each. */
 #define TOFT_PEAK_WINDOWS 8
 #define TOFT_ROUNDS_PER_WINDOW 8
-
-/* At the base of the arena's initial block; 448 bytes at most. */
 typedef struct toft_state {
   toft_arena head;
-  unsigned char *end;    /* true end of the current block; limit may be lower */
-  unsigned char *synced; /* cursor when live was last updated; in the thread's cache, the next ready arena */
+  unsigned char *end;
+  unsigned char *synced;
   uint32_t state, rounds;
-  uint64_t budget; /* limit on live; UINT64_MAX: none; with TOFT_COUNTS_LIVE what is granted, see toft_own_budget */
+  uint64_t budget;
   toft_source *source;
   unsigned char *initial_start, *initial_end;
   size_t initial_size;
-  /* undefined while TOFT_PRISTINE */
-  uint64_t live, allocated, peak, round_peak, source_calls; /* live and allocated: when the cursor was at `synced` */
+  uint64_t live, allocated, peak, round_peak, source_calls;
   toft_block_header *current, *newest;
-  toft_block_header *spares; /* kept blocks, the one kept last first */
+  toft_block_header *spares;
   size_t spare_bytes, spare_keep;
-  size_t first_size; /* with TOFT_INITIAL_IDLE: size of the next regular block */
+  size_t first_size;
   uintptr_t
-      trim_epoch; /* when trim returned the block of an empty arena: older marks mean the start of the initial block */
+      trim_epoch;
   toft_cleanup_node *cleanups;
-  toft_instruments *instruments; /* allocated when one is first switched on; released with the arena */
-  toft_checks *checks;           /* NULL until the arena is first checked */
+  toft_instruments *instruments;
+  toft_checks *checks;
   toft_failure_fn *failure;
   void *failure_arg;
   unsigned char *claim_start, *claim_limit;
   uintptr_t claim_id;
-  toft_block_header *side_block; /* serves other allocations while a range is claimed */
-  toft_cleanup_node adopted;     /* links this arena into the one that adopted it */
-  uint64_t adopted_live;         /* part of live that is in adopted arenas */
+  toft_block_header *side_block;
+  toft_cleanup_node adopted;
+  uint64_t adopted_live;
   toft_block_header initial;
   uint64_t window_peaks[TOFT_PEAK_WINDOWS];
   toft_portion *portion;
-  uintptr_t canary; /* hardened: of this state; 0: it was overwritten, and every call is refused */
+  uintptr_t canary;
 } toft_state;
-
 #define TOFT_BLOCK_MIN 4096
 #define TOFT_INITIAL_START 512
 #define TOFT_HEADER 64
-#define TOFT_HOOK_HEADER 16 /* in front of an object of the malloc-like hooks: its size */
-
+#define TOFT_HOOK_HEADER 16
 TOFT_STATIC_ASSERT(block_header, sizeof(toft_block_header) <= TOFT_HEADER);
 TOFT_STATIC_ASSERT(node, sizeof(toft_cleanup_node) == 4 * sizeof(void *));
 TOFT_STATIC_ASSERT(state, sizeof(toft_state) <= 448);
 TOFT_STATIC_ASSERT(granule, sizeof(void *) <= 8);
-
 static void toft_release_all(toft_state *a);
-static void toft_release_adopted(void *donor); /* the cleanup by which an arena holds an adopted one */
-
+static void toft_release_adopted(void *donor);
 #endif
-
-/* ==== core/policy.c ==== */
-/* Placement policy 1 of abi/SPEC.md, as arithmetic on sizes. The reference model, both providers and the vectors
- * change together with it. */
 #ifndef TOFT_CORE_POLICY_C
 #define TOFT_CORE_POLICY_C
-
-#define TOFT_CAP TOFT_MIB          /* P5: regular blocks double up to this */
-#define TOFT_MERGE (64 * TOFT_MIB) /* P10: reset merges up to this */
-#define TOFT_SPARE (4 * TOFT_MIB)  /* P12: bytes of spare blocks that an arena keeps after rewinds */
+#define TOFT_CAP TOFT_MIB
+#define TOFT_MERGE (64 * TOFT_MIB)
+#define TOFT_SPARE (4 * TOFT_MIB)
 #define TOFT_STAGGERED (64 * TOFT_KIB)
-#define TOFT_MAX_REQUEST ((size_t)PTRDIFF_MAX / 2) /* no sum of two requests wraps */
-
-/* n rounded up to a multiple of `to`, a power of two. n is at most 2 * TOFT_MAX_REQUEST. */
+#define TOFT_MAX_REQUEST ((size_t)PTRDIFF_MAX / 2)
 static size_t toft_round(size_t n, size_t to) { return (n + to - 1) & ~(to - 1); }
-
 static size_t toft_min(size_t a, size_t b) { return a < b ? a : b; }
 static size_t toft_max(size_t a, size_t b) { return a > b ? a : b; }
-
 static size_t toft_pow2(size_t n) {
   size_t p = TOFT_BLOCK_MIN;
   while (p < n) p *= 2;
   return p;
 }
-
-/* Bytes from p to the next multiple of align. */
 static size_t toft_pad(const unsigned char *p, size_t align) { return (size_t)(0 - (uintptr_t)p) & (align - 1); }
-
-/* Bytes that a block needs so that `size` bytes fit at this alignment. A block starts on a 64-byte line. */
 static size_t toft_need(size_t size, size_t align) { return TOFT_ROUND8(size) + (align > 64 ? align - 64 : 0); }
-
-/* P3: consecutive blocks above 64 KiB start one cache line later each, so that regular spacing does not collide in
- * one cache set. */
 static size_t toft_stagger(size_t block_size, uint32_t index) {
   return block_size > TOFT_STAGGERED ? TOFT_HEADER * (1 + (size_t)index % 8) : TOFT_HEADER;
 }
-
 static size_t toft_usable(size_t block_size) {
   return block_size - (block_size > TOFT_STAGGERED ? 8 * TOFT_HEADER : TOFT_HEADER);
 }
-
-/* P5, P6: size of the regular block that serves `need` bytes, or 0 for a dedicated block. `next`: the size due by
- * growth. */
 static size_t toft_regular_size(size_t need, size_t next, int idle) {
   if (idle && need <= next - toft_min(next, 512)) return next;
   if (need <= TOFT_CAP / 4) return toft_max(next, toft_min(TOFT_CAP, toft_pow2(4 * need)));
   return 0;
 }
-
-/* P7 */
 static size_t toft_dedicated_size(size_t need) { return toft_round(need + TOFT_HEADER, TOFT_BLOCK_MIN); }
-
-/* P9: the smallest regular block that `need` bytes fit into. */
 static size_t toft_least_size(size_t need) {
   size_t size = toft_dedicated_size(need);
   return size <= TOFT_STAGGERED ? size : toft_round(need + 8 * TOFT_HEADER, TOFT_BLOCK_MIN);
 }
-
-/* P10: size of the one block that holds a round of `high` bytes. */
 static size_t toft_merged_size(uint64_t high) {
   if (high >= TOFT_MERGE) return TOFT_MERGE;
   if (high <= TOFT_CAP) return toft_pow2((size_t)high);
   return toft_min(TOFT_MERGE, toft_round((size_t)high, TOFT_CAP));
 }
-
 #endif
-
-/* ==== core/retention.c ==== */
-/* P10 of abi/SPEC.md: which blocks a reset keeps, decided from sizes alone. reset.c carries the decision out. */
 #ifndef TOFT_CORE_RETENTION_C
 #define TOFT_CORE_RETENTION_C
-
-/* The memory of an arena at the end of a round. `others`: the blocks in use beside the initial one. */
 typedef struct toft_round_memory {
-  uint64_t high;          /* the highest peak of the recent rounds, and 512 bytes for the state in the initial block */
-  size_t others;          /* bytes */
-  size_t dedicated_count; /* of the others */
-  size_t single;          /* size of the only one of the others, if it is regular; else 0 */
+  uint64_t high;
+  size_t others;
+  size_t dedicated_count;
+  size_t single;
   size_t spare_bytes;
-  size_t initial_usable; /* bytes of the initial block for allocations */
-  int initial_only;      /* no block can be added: there is no source, or it extends the initial block */
-  int limited;           /* the source shares a limit with other arenas */
-  int refused;           /* the source refused a block, and has granted none in a later round */
+  size_t initial_usable;
+  int initial_only;
+  int limited;
+  int refused;
 } toft_round_memory;
-
 typedef enum toft_retained_blocks {
-  TOFT_RETAIN_NONE,     /* every block returns to its source */
-  TOFT_RETAIN_IN_PLACE, /* the single block becomes the current one */
-  TOFT_RETAIN_UP_TO,    /* blocks become spares in their order while their sum is at most `bound` */
-  TOFT_RETAIN_SPARE     /* the first spare of `at_least` to `at_most` bytes */
+  TOFT_RETAIN_NONE,
+  TOFT_RETAIN_IN_PLACE,
+  TOFT_RETAIN_UP_TO,
+  TOFT_RETAIN_SPARE
 } toft_retained_blocks;
-
 typedef struct toft_retention {
   toft_retained_blocks blocks;
-  int initial_idle; /* nothing is allocated from the initial block in the next round */
+  int initial_idle;
   size_t at_least, at_most, bound;
-  size_t first_size; /* the least size of the first block that is requested then; 0: by growth */
+  size_t first_size;
 } toft_retention;
-
-/* One block of `wanted` bytes holds a round; an existing one of up to `most` bytes serves as well. */
 typedef struct toft_merge {
   size_t wanted, most, bound;
-  int unmerged; /* blocks of up to `bound` bytes stay as they are */
+  int unmerged;
 } toft_merge;
-
 static toft_merge toft_decide_merge(const toft_round_memory *m, uint32_t policy, size_t keep) {
   uint64_t high = m->high;
   toft_merge merge;
-  /* equal blocks serve a round as well as one large block, and their pages have been touched already */
   int alike = m->dedicated_count == 0 && m->others > TOFT_CAP;
   merge.wanted = toft_merged_size(high);
   merge.unmerged = high > TOFT_MERGE || (alike && high > TOFT_CAP);
@@ -1380,23 +948,22 @@ static toft_merge toft_decide_merge(const toft_round_memory *m, uint32_t policy,
     merge.wanted = toft_min(merge.wanted, toft_max(TOFT_BLOCK_MIN, toft_round(merge.bound, TOFT_BLOCK_MIN)));
     merge.most = toft_min(4 * merge.wanted, toft_max(merge.wanted, merge.bound));
     merge.unmerged = merge.unmerged && merge.bound > (high > TOFT_MERGE ? TOFT_MERGE : TOFT_CAP);
-  } else { /* half more than the round, as P6 may waste a quarter of each block */
+  } else {
     merge.most = 4 * merge.wanted;
     merge.bound =
         toft_round((size_t)(high < TOFT_MAX_REQUEST / 2 ? high + high / 2 : TOFT_MAX_REQUEST), TOFT_CAP) + TOFT_CAP;
   }
   return merge;
 }
-
 static toft_retention toft_decide_retention(const toft_round_memory *m, uint32_t policy, size_t keep) {
   toft_merge merge = toft_decide_merge(m, policy, keep);
   toft_retention r = {TOFT_RETAIN_NONE, 0, 0, 0, 0, 0};
   int fits = m->high <= m->initial_usable + 512 && (policy != TOFT_KEEP_ALL || m->others == 0);
   if (merge.wanted <= TOFT_BLOCK_MIN || fits || m->initial_only) return r;
   r.initial_idle = 1;
-  if (m->limited && policy == TOFT_KEEP_RECENT) { /* kept memory would be refused to the other arenas of the limit */
+  if (m->limited && policy == TOFT_KEEP_RECENT) {
     r.first_size = merge.wanted;
-  } else if (m->refused) { /* a merged block may be refused; the same requests find the same blocks again */
+  } else if (m->refused) {
     r.blocks = TOFT_RETAIN_UP_TO;
     r.bound = merge.bound;
     r.initial_idle = 0;
@@ -1406,7 +973,7 @@ static toft_retention toft_decide_retention(const toft_round_memory *m, uint32_t
     r.blocks = TOFT_RETAIN_UP_TO;
     r.bound = merge.bound;
     r.first_size = TOFT_CAP;
-  } else { /* a block that was rewound before the reset serves as well as one that was in use */
+  } else {
     if (m->others == 0) r.blocks = TOFT_RETAIN_SPARE;
     r.at_least = merge.wanted;
     r.at_most = merge.most;
@@ -1414,92 +981,56 @@ static toft_retention toft_decide_retention(const toft_round_memory *m, uint32_t
   }
   return r;
 }
-
 #endif
-
-/* ==== core/idle_account.c ==== */
-/* The process's account of idle memory. All that keep memory for later requests share one allowance: the cache of
- * pages, recyclers and regions. The bytes that they keep and the bytes in use are together at most what was in use at
- * once in the current or the previous window of time, and a margin for requests of other sizes.
- *
- * Threads collect their changes and add them to the sums of the process when they exceed 1 MiB, all but the half of it,
- * so that an object that comes and goes changes no sum. A block whose idle
- * pages may be returned by any thread is in a list; its owner and another thread exclude each other by an asymmetric
- * fence, so that the owner pays two stores and a load. Where there is no such fence, owners alone return idle pages. */
 #ifndef TOFT_CORE_IDLE_ACCOUNT_C
 #define TOFT_CORE_IDLE_ACCOUNT_C
-
-/* A block with idle pages; part of its owner's header. */
 typedef struct toft_purgeable {
   struct toft_purgeable *next, *previous;
-  size_t (*purge)(struct toft_purgeable *); /* discards the idle pages; returns their bytes */
-  size_t busy, purging;                     /* atomic */
-  size_t window;                            /* atomic; of the last use */
+  size_t (*purge)(struct toft_purgeable *);
+  size_t busy, purging;
+  size_t window;
 } toft_purgeable;
-
-/* What goes back to the source or the system. */
 enum { TOFT_SURPLUS_NONE, TOFT_SURPLUS_BLOCKS, TOFT_SURPLUS_PAGES };
-
-#ifdef TOFT_OMIT_PAGE_CACHE /* also where there are no pages and no clock */
-static void toft_account_move(size_t used, size_t idle) { (void)used, (void)idle; }
+#ifdef TOFT_OMIT_PAGE_CACHE
 static void toft_account_end(void) {}
 static size_t toft_account_turn(void) { return 0; }
-static int toft_account_exceeds(void) { return 0; }
-static int toft_account_check(size_t *surplus) { return *surplus = 0, TOFT_SURPLUS_NONE; }
-static void toft_purgeable_add(toft_purgeable *b) { (void)b; }
-static void toft_purgeable_remove(toft_purgeable *b) { (void)b; }
 TOFT_INLINE void toft_purgeable_enter(toft_purgeable *b) { (void)b; }
 TOFT_INLINE void toft_purgeable_leave(toft_purgeable *b) { (void)b; }
 static void toft_purge(size_t bytes, int all) { (void)bytes, (void)all; }
 static void toft_purge_at_fork(int phase) { (void)phase; }
-
 #else
-
-#define TOFT_ACCOUNT_STEP TOFT_MIB         /* of a thread, until it is added to the sums */
-#define TOFT_ACCOUNT_MARGIN (4 * TOFT_MIB) /* as much as the peak up to this, or an eighth of it */
-#define TOFT_ACCOUNT_DELAY 32              /* a surplus returns after this part of a window */
-#define TOFT_PAGE_WINDOW 500               /* milliseconds */
-#define TOFT_PURGES 32                     /* blocks that are excluded by one fence */
-
-/* Atomic. Bytes; the sums may be below 0 for a moment, since threads add their changes later. A block whose objects
- * come and go changes the bytes in use only. */
+#define TOFT_ACCOUNT_STEP TOFT_MIB
+#define TOFT_ACCOUNT_MARGIN (4 * TOFT_MIB)
+#define TOFT_PAGE_WINDOW 500
+#define TOFT_PURGES 32
 static struct {
-  size_t used, held;    /* in use; in use or idle */
-  size_t peak[2];       /* the most bytes in use at once, in the current and in the previous window */
-  size_t most[2];       /* the most bytes held when pages were taken, in the same windows */
-  size_t began, window; /* start of the current window in milliseconds; its number */
-  size_t surplus_since; /* 0: there is none */
-  size_t changed;       /* the window in which a thread added a change or purged a block last */
-  size_t aged;          /* the window in which blocks were purged last */
+  size_t used, held;
+  size_t peak[2];
+  size_t most[2];
+  size_t began, window;
+  size_t surplus_since;
+  size_t changed;
+  size_t aged;
 } toft_account;
-
 typedef struct toft_account_change {
   size_t used, held;
-  size_t window; /* the last one in which a surplus was looked for */
-  size_t step;   /* TOFT_ACCOUNT_STEP; 0: each change is added at once */
-  int is_known;  /* the end of the thread adds its changes, or cannot */
+  size_t window;
+  size_t step;
+  int is_known;
 } toft_account_change;
-
 TOFT_PER_THREAD toft_account_change toft_account_own;
 #define toft_account_own TOFT_OWN(toft_account_own)
-
 static struct {
   toft_lock lock;
-  toft_purgeable *first, *last; /* the first was added last */
+  toft_purgeable *first, *last;
   size_t count;
 } toft_purgeables;
-
 static void toft_account_age(void);
-static int toft_account_check(size_t *surplus);
-static void toft_idle_memory_kept(void); /* background.c */
-
-/* ---- settings ---- */
-
-static size_t toft_page_window_setting = 0; /* 0: the environment has not been read yet; else the value + 1 */
-
+static void toft_idle_memory_kept(void);
+static size_t toft_page_window_setting = 0;
 static size_t toft_page_setting(size_t *setting, const char *name, size_t otherwise) {
   size_t value = TOFT_LOAD(setting);
-  if (TOFT_UNLIKELY(value == 0)) { /* all threads use the first result */
+  if (TOFT_UNLIKELY(value == 0)) {
     size_t read = toft_os_env_number(name, otherwise) + 1;
     if (TOFT_CAS_RELAXED(setting, &value, read)) value = read;
   }
@@ -1508,30 +1039,20 @@ static size_t toft_page_setting(size_t *setting, const char *name, size_t otherw
 static size_t toft_page_window(void) {
   return toft_page_setting(&toft_page_window_setting, "TOFT_PAGE_CACHE_MS", TOFT_PAGE_WINDOW);
 }
-
-/* ---- the sums ---- */
-
 static size_t toft_account_value(size_t sum) { return sum <= SIZE_MAX / 2 ? sum : 0; }
 static size_t toft_account_sum(const size_t *sum) { return toft_account_value(TOFT_LOAD(sum)); }
 static size_t toft_account_idle(void) {
   return toft_account_value(TOFT_LOAD(&toft_account.held) - TOFT_LOAD(&toft_account.used));
 }
-
-/* Whether a surplus was found. */
-static int toft_account_exceeds(void) { return TOFT_LOAD(&toft_account.surplus_since) != 0; }
-
 static size_t toft_account_peak(void) {
   return toft_max(toft_account_sum(&toft_account.used),
                   toft_max(TOFT_LOAD(&toft_account.peak[0]), TOFT_LOAD(&toft_account.peak[1])));
 }
-
 static void toft_account_raise(size_t *peak, size_t bytes) {
   size_t before = TOFT_LOAD(peak);
   if (bytes <= SIZE_MAX / 2)
     while (bytes > before && !TOFT_CAS_RELAXED(peak, &before, bytes)) continue;
 }
-
-/* Begins a window if one has ended. Returns the number of the current one. */
 static size_t toft_account_turn(void) {
   size_t now = toft_os_milliseconds(), began = TOFT_LOAD(&toft_account.began), window = toft_page_window();
   size_t passed = now - began, used = toft_account_sum(&toft_account.used);
@@ -1542,74 +1063,32 @@ static size_t toft_account_turn(void) {
   TOFT_STORE(&toft_account.most[0], used);
   return TOFT_ADD(&toft_account.window, 1);
 }
-
-/* Adds to the sums at once; arguments may be negative. A thread may use half a step more before it adds that. */
 static void toft_account_add(size_t used, size_t held) {
   toft_account_raise(&toft_account.peak[0],
                      TOFT_ADD(&toft_account.used, used) + toft_account_own.used + toft_account_own.step / 2);
   if (held != 0) TOFT_ADD(&toft_account.held, held);
 }
-
-/* Removes what exceeds half a step from a sum of changes, and returns it. */
 static size_t toft_account_cut(size_t *change, size_t step) {
   size_t before = *change, left = before <= SIZE_MAX / 2 ? step / 2 : 0 - step / 2;
   if (before + step / 2 <= step) return 0;
   *change = left;
   return before - left;
 }
-
-/* Adds the thread's changes but for half a step of each. Returns whether there may be a new surplus: only where more is
- * held, or the peak of a window is forgotten. */
 static int toft_account_flush(size_t step) {
   toft_account_change *own = &toft_account_own;
   size_t used = toft_account_cut(&own->used, step), held = toft_account_cut(&own->held, step);
-  int only_rises = held == 0 && used <= SIZE_MAX / 2; /* then the clock is not read */
+  int only_rises = held == 0 && used <= SIZE_MAX / 2;
   size_t window = only_rises ? TOFT_LOAD(&toft_account.window) : toft_account_turn(), before = own->window;
   toft_account_add(used, held);
   own->window = window;
   if (TOFT_LOAD(&toft_account.changed) != window) TOFT_STORE(&toft_account.changed, window);
   return held != 0 || window != before;
 }
-
-/* The thread ends: later changes are added at once. */
 static void toft_account_end(void) {
   if ((toft_account_own.used | toft_account_own.held) != 0) (void)toft_account_flush(0);
   toft_account_own.step = 0;
   toft_account_own.is_known = 1;
 }
-
-static int toft_account_exceeds_step(const toft_account_change *own) {
-  return own->used + own->step > 2 * own->step || own->held + own->step > 2 * own->step;
-}
-
-static TOFT_COLD void toft_account_exceed(void) {
-  size_t surplus;
-  toft_account_change *own = &toft_account_own;
-  if (!own->is_known) {
-    own->is_known = 1;
-    own->step = toft_os_arm_thread_exit() ? TOFT_ACCOUNT_STEP : 0;
-  }
-  if (own->step != 0 && !toft_account_exceeds_step(own)) return;
-  int may_exceed = toft_account_flush(own->step);
-  if (toft_account_idle() != 0) toft_idle_memory_kept();
-  if (!may_exceed && !toft_account_exceeds()) return;
-  toft_account_age();
-  (void)toft_account_check(&surplus); /* also forgets one that has ended */
-}
-
-/* Adds to the thread's changes. Arguments may be negative. */
-static void toft_account_move(size_t used, size_t idle) {
-  toft_account_change *own = &toft_account_own;
-  own->used += used;
-  own->held += used + idle;
-  if (TOFT_UNLIKELY(toft_account_exceeds_step(own))) toft_account_exceed();
-}
-
-/* ---- the allowance ---- */
-
-/* Returns the idle bytes, without those of the cache of pages, beyond the allowance, and stores the peak, which is at
- * least a step, since less may not have been added to a sum. The changes of this thread are included, those of others
- * are not known. */
 static size_t toft_account_excess(size_t *peak) {
   size_t used = toft_account_value(TOFT_LOAD(&toft_account.used) + toft_account_own.used);
   size_t held = toft_account_value(TOFT_LOAD(&toft_account.held) + toft_account_own.held);
@@ -1617,64 +1096,21 @@ static size_t toft_account_excess(size_t *peak) {
   size_t kept = *peak + toft_max(toft_min(*peak, TOFT_ACCOUNT_MARGIN), *peak / 8);
   return held > kept ? held - kept : 0;
 }
-
-/* Returns the bytes that the cache of pages may keep: those between objects may have been held too. */
 static size_t toft_account_room(void) {
   size_t most = toft_max(TOFT_LOAD(&toft_account.most[0]), TOFT_LOAD(&toft_account.most[1]));
   size_t peak = toft_max(toft_account_peak(), most), held = toft_account_sum(&toft_account.held);
   return peak > held ? peak - held : 0;
 }
-
-/* Stores the surplus, and returns what goes back: blocks when there has been one for a part of a window, since a
- * program often takes them again at once; pages between objects too after a window; both at once when the surplus
- * exceeds the peak. */
-static int toft_account_check(size_t *surplus) {
-  size_t peak, excess = toft_account_excess(&peak), now, since, window;
-  *surplus = excess;
-  if (excess == 0) {
-    if (TOFT_LOAD(&toft_account.surplus_since) != 0) TOFT_STORE(&toft_account.surplus_since, 0);
-    return TOFT_SURPLUS_NONE;
-  }
-  now = toft_max(toft_os_milliseconds(), 1);
-  since = TOFT_LOAD(&toft_account.surplus_since);
-  window = toft_page_window();
-  if (since == 0) TOFT_STORE(&toft_account.surplus_since, now);
-  if (excess > peak) return TOFT_SURPLUS_PAGES;
-  if (since == 0 || now - since < window / TOFT_ACCOUNT_DELAY) return TOFT_SURPLUS_NONE;
-  return now - since < window ? TOFT_SURPLUS_BLOCKS : TOFT_SURPLUS_PAGES;
-}
-
-/* ---- blocks whose idle pages any thread may discard ---- */
-
 static void toft_purgeable_link(toft_purgeable *b) {
   b->previous = NULL;
   b->next = toft_purgeables.first;
   *(b->next != NULL ? &b->next->previous : &toft_purgeables.last) = b;
   toft_purgeables.first = b;
 }
-
 static void toft_purgeable_unlink(toft_purgeable *b) {
   *(b->previous != NULL ? &b->previous->next : &toft_purgeables.first) = b->next;
   *(b->next != NULL ? &b->next->previous : &toft_purgeables.last) = b->previous;
 }
-
-/* Precondition: b->purge is set, and b->busy and b->purging are 0. */
-static void toft_purgeable_add(toft_purgeable *b) {
-  b->window = TOFT_LOAD(&toft_account.window);
-  toft_arm_fork();
-  toft_lock_take(&toft_purgeables.lock);
-  toft_purgeable_link(b);
-  TOFT_ADD(&toft_purgeables.count, 1);
-  TOFT_UNLOCK(&toft_purgeables.lock);
-}
-
-static void toft_purgeable_remove(toft_purgeable *b) {
-  toft_lock_take(&toft_purgeables.lock);
-  toft_purgeable_unlink(b);
-  TOFT_ADD(&toft_purgeables.count, (size_t)0 - 1);
-  TOFT_UNLOCK(&toft_purgeables.lock);
-}
-
 static TOFT_COLD void toft_purgeable_wait(toft_purgeable *b) {
   do {
     TOFT_STORE_RELEASE(&b->busy, 0);
@@ -1683,24 +1119,19 @@ static TOFT_COLD void toft_purgeable_wait(toft_purgeable *b) {
     TOFT_COMPILER_FENCE();
   } while (TOFT_LOAD_ACQUIRE(&b->purging) != 0);
 }
-
-/* The owner begins to use the record of idle pages. */
 TOFT_INLINE void toft_purgeable_enter(toft_purgeable *b) {
   TOFT_STORE(&b->busy, 1);
-  TOFT_COMPILER_FENCE(); /* pairs with toft_os_fence_all */
+  TOFT_COMPILER_FENCE();
   if (TOFT_UNLIKELY(TOFT_LOAD_ACQUIRE(&b->purging) != 0)) toft_purgeable_wait(b);
   TOFT_STORE(&b->window, TOFT_LOAD(&toft_account.window));
 }
 TOFT_INLINE void toft_purgeable_leave(toft_purgeable *b) {
   TOFT_STORE_RELEASE(&b->busy, 0);
 }
-
-/* Excludes the owners of some blocks that no call has used for two windows, or of any, and discards their idle pages.
- * Returns the bytes. Precondition: the lock is held. */
 static size_t toft_purge_some(size_t bytes, int all, size_t *left) {
   toft_purgeable *some[TOFT_PURGES], *b;
   size_t n = 0, done = 0, window = TOFT_LOAD(&toft_account.window);
-  for (; *left > 0 && n < TOFT_PURGES; --*left) { /* the next calls begin with others */
+  for (; *left > 0 && n < TOFT_PURGES; --*left) {
     b = toft_purgeables.last;
     toft_purgeable_unlink(b);
     toft_purgeable_link(b);
@@ -1715,13 +1146,11 @@ static size_t toft_purge_some(size_t bytes, int all, size_t *left) {
   }
   return done;
 }
-
-/* Discards idle pages of recyclers: about `bytes` of those that no call has used for two windows, or of all. */
 static TOFT_COLD void toft_purge(size_t bytes, int all) {
   size_t done = 0, left = SIZE_MAX;
-  if (TOFT_LOAD(&toft_purgeables.count) == 0 || !toft_fence_is_asymmetric()) return; /* without a system call */
+  if (TOFT_LOAD(&toft_purgeables.count) == 0 || !toft_fence_is_asymmetric()) return;
   while (left > 0 && done < bytes) {
-    if (!TOFT_LOCK_TRY(&toft_purgeables.lock)) return; /* another thread purges */
+    if (!TOFT_LOCK_TRY(&toft_purgeables.lock)) return;
     left = toft_min(left, toft_purgeables.count);
     done += toft_purge_some(bytes - done, all, &left);
     TOFT_UNLOCK(&toft_purgeables.lock);
@@ -1730,14 +1159,11 @@ static TOFT_COLD void toft_purge(size_t bytes, int all) {
   TOFT_STORE(&toft_account.changed, TOFT_LOAD(&toft_account.window));
   toft_account_add(0, 0 - done);
 }
-
-/* Once in a window: returns what exceeds the allowance. */
 static void toft_account_age(void) {
   size_t window = TOFT_LOAD(&toft_account.window), aged = TOFT_LOAD(&toft_account.aged), excess, peak;
   if (aged == window || !TOFT_CAS_RELAXED(&toft_account.aged, &aged, window)) return;
   if ((excess = toft_account_excess(&peak)) != 0) toft_purge(excess, 0);
 }
-
 static void toft_purge_at_fork(int phase) {
   if (phase == 0)
     toft_lock_take(&toft_purgeables.lock);
@@ -1745,57 +1171,31 @@ static void toft_purge_at_fork(int phase) {
     TOFT_UNLOCK(&toft_purgeables.lock);
 }
 #endif
-
 #endif
-
-/* ==== core/page_cache.c ==== */
-/* The process's cache of mapped pages, for blocks of 1 MiB and more of every thread. Without it each release of an
- * arena would unmap them, and the next arena would fault all of its pages in again.
- *
- * The cache follows use, by the allowance that all idle memory shares (idle_account.c), here without the margin, and up
- * to what was held when pages were taken: the blocks of a recycler with memory between its objects are kept whole. A
- * program that makes one arena of 60 MiB after another keeps 60 MiB; after a peak of use the surplus goes back to the
- * system within two windows, at the next take or put of a block by any thread, or by the background thread
- * (background.c). Until then the system may take whole free huge pages when it needs memory.
- *
- * The cache is a table of free ranges, sorted by address; ranges that touch are one. Where the lock is not free after
- * some hundred attempts, pages are mapped or unmapped directly. A fork takes the lock, so the child has a consistent
- * table. */
 #ifndef TOFT_CORE_PAGE_CACHE_C
 #define TOFT_CORE_PAGE_CACHE_C
-
-/* ==== platform/held.c ==== */
-/* The bytes that arenas and caches have taken from the system and not returned. They are counted for packages whose
- * runtime has a limit of memory, which define TOFT_RUNTIME: in other programs each block that a thread takes from its
- * heap would write to a cache line that all threads share. */
 #ifndef TOFT_PLATFORM_HELD_C
 #define TOFT_PLATFORM_HELD_C
-
 #ifdef TOFT_RUNTIME
-static size_t toft_held;       /* atomic */
-static size_t toft_heap_freed; /* atomic; bytes given back to the C heap since toft_heap_trim */
+static size_t toft_held;
+static size_t toft_heap_freed;
 #define TOFT_HELD_MORE(bytes) ((void)TOFT_ADD(&toft_held, (size_t)(bytes)))
 #define TOFT_HELD_LESS(bytes) ((void)TOFT_ADD(&toft_held, (size_t)0 - (size_t)(bytes)))
-
 size_t toft_held_bytes(void) { return TOFT_LOAD(&toft_held); }
 #else
 #define TOFT_HELD_MORE(bytes) ((void)(bytes))
 #define TOFT_HELD_LESS(bytes) ((void)(bytes))
 #endif
-
 #endif
-
 static void *toft_page_map(size_t size) {
   void *p = toft_os_map(size, 1);
   if (p != NULL) TOFT_HELD_MORE(size);
   return p;
 }
-
 static void toft_page_unmap(void *p, size_t size) {
   if (toft_os_unmap(p, size)) TOFT_HELD_LESS(size);
 }
-
-#ifdef TOFT_OMIT_PAGE_CACHE /* also where there are no pages and no clock */
+#ifdef TOFT_OMIT_PAGE_CACHE
 static void *toft_page_cache_take(size_t size) { return toft_page_map(size); }
 static void toft_page_cache_put(void *p, size_t size) { toft_page_unmap(p, size); }
 void toft_page_cache_age(void) {}
@@ -1803,43 +1203,32 @@ static void toft_page_cache_drop(void) {}
 size_t toft_page_cache_limit(size_t bytes) { return (void)bytes, 0; }
 size_t toft_page_cache_window(size_t milliseconds) { return (void)milliseconds, 0; }
 size_t toft_page_cache_bytes(void) { return 0; }
-
 #else
-
-static void toft_background_thread_forget(void); /* background.c: a forked child has no such thread */
-
+static void toft_background_thread_forget(void);
 #define TOFT_PAGE_RANGES_MAX 256
-#ifndef TOFT_PAGE_LOCK_ATTEMPTS /* proofs/threads.c has fewer */
+#ifndef TOFT_PAGE_LOCK_ATTEMPTS
 #define TOFT_PAGE_LOCK_ATTEMPTS 512
 #endif
-#define TOFT_PAGE_VICTIMS 16 /* ranges that are unmapped each time the lock is taken */
+#define TOFT_PAGE_VICTIMS 16
 #define TOFT_PAGE_LIMIT (sizeof(void *) == 8 ? 256 * TOFT_MIB : 32 * TOFT_MIB)
-#define TOFT_PAGE_LAZY (32 * TOFT_MIB) /* cached bytes above which free huge pages are freed lazily */
-#define TOFT_PAGE_SLOW 10000           /* nanoseconds for a huge page; in small pages it takes 30000 and more */
+#define TOFT_PAGE_LAZY (32 * TOFT_MIB)
+#define TOFT_PAGE_SLOW 10000
 #define TOFT_PAGE_SLOW_CALLS 4
-
 typedef struct toft_page_range {
   unsigned char *start;
   size_t size;
 } toft_page_range;
-
 static struct {
   toft_lock lock;
-  unsigned ranges;     /* entries of `range` */
-  unsigned slow_calls; /* of toft_os_free_lazily, in a row */
+  unsigned ranges;
+  unsigned slow_calls;
   toft_page_range range[TOFT_PAGE_RANGES_MAX];
 } toft_free_pages;
-
-/* Written with the lock held, or atomically; read without it. */
-static size_t toft_page_bytes;             /* in the ranges */
-static size_t toft_page_limit_setting = 0; /* as toft_page_window_setting */
-
+static size_t toft_page_bytes;
+static size_t toft_page_limit_setting = 0;
 static size_t toft_page_limit(void) {
   return toft_page_setting(&toft_page_limit_setting, "TOFT_PAGE_CACHE", TOFT_PAGE_LIMIT);
 }
-
-/* ---- the table; the caller holds the lock ---- */
-
 static int toft_page_cache_lock(void) {
   for (int i = 0; i < TOFT_PAGE_LOCK_ATTEMPTS; i++) {
     if (!TOFT_LOCK_IS_TAKEN(&toft_free_pages.lock) && TOFT_LOCK_TRY(&toft_free_pages.lock)) return 1;
@@ -1847,8 +1236,6 @@ static int toft_page_cache_lock(void) {
   }
   return 0;
 }
-
-/* Returns the index of the first range that does not start before p. */
 static unsigned toft_page_find(const unsigned char *p) {
   unsigned low = 0, high = toft_free_pages.ranges;
   while (low < high) {
@@ -1860,15 +1247,10 @@ static unsigned toft_page_find(const unsigned char *p) {
   }
   return low;
 }
-
 static void toft_page_erase(unsigned i) {
   toft_page_range *r = toft_free_pages.range;
   memmove(r + i, r + i + 1, (--toft_free_pages.ranges - i) * sizeof *r);
 }
-
-/* The system may take the whole huge pages that have become free with these bytes when it needs memory, and counts them
- * as used until then. Where memory is in small pages this costs as much as writing them, a hundred times as much as
- * with huge ones, so it ends when four calls in a row are slow. */
 static void toft_page_free_lazily(const unsigned char *p, size_t size) {
 #if TOFT_OS_CAN_SPLIT
   const toft_page_range *r = &toft_free_pages.range[toft_page_find(p + 1) - 1];
@@ -1885,8 +1267,6 @@ static void toft_page_free_lazily(const unsigned char *p, size_t size) {
   (void)p, (void)size;
 #endif
 }
-
-/* Adds a free range and merges it with its neighbours. Returns 0 if the table is full. */
 static int toft_page_insert(unsigned char *p, size_t size) {
   toft_page_range *r = toft_free_pages.range;
   unsigned i = toft_page_find(p), n = toft_free_pages.ranges;
@@ -1909,9 +1289,6 @@ static int toft_page_insert(unsigned char *p, size_t size) {
   if (toft_page_bytes > TOFT_PAGE_LAZY) toft_page_free_lazily(p, size);
   return 1;
 }
-
-/* Removes `size` bytes from the smallest range that has them; where a mapping cannot be split, from a range of exactly
- * that size. NULL: there is none. */
 static unsigned char *toft_page_remove(size_t size) {
   toft_page_range *r = toft_free_pages.range, *best = NULL;
   for (unsigned i = 0; i < toft_free_pages.ranges && (best == NULL || best->size != size); i++) {
@@ -1926,9 +1303,6 @@ static unsigned char *toft_page_remove(size_t size) {
   TOFT_STORE(&toft_page_bytes, toft_page_bytes - size);
   return p;
 }
-
-/* Moves what exceeds `keep` bytes to `victims`: from the highest address on, and in whole huge pages where a range is
- * cut. A range that cannot be cut stays, unless the cache exceeds `limit`. Returns the number of victims. */
 static unsigned toft_page_evict(size_t keep, size_t limit, toft_page_range *victims) {
   unsigned n = 0;
   for (unsigned i = toft_free_pages.ranges; i-- > 0 && n < TOFT_PAGE_VICTIMS && toft_page_bytes > keep;) {
@@ -1947,8 +1321,6 @@ static unsigned toft_page_evict(size_t keep, size_t limit, toft_page_range *vict
   }
   return n;
 }
-
-/* Releases the lock, and returns to the system what exceeds the recent use, or `limit`. */
 static void toft_page_cache_unlock(size_t limit) {
   toft_page_range victims[TOFT_PAGE_VICTIMS];
   unsigned n;
@@ -1959,56 +1331,42 @@ static void toft_page_cache_unlock(size_t limit) {
   } while (n == TOFT_PAGE_VICTIMS && toft_page_cache_lock());
   toft_account_age();
 }
-
-/* ---- fork ---- */
-
-/* No caller waits for this lock without limit, so holding it while other handlers take theirs cannot deadlock. */
 static void toft_page_cache_before_fork(void) { toft_lock_take(&toft_free_pages.lock); }
 static void toft_page_cache_after_fork(void) { TOFT_UNLOCK(&toft_free_pages.lock); }
 static void toft_page_cache_in_child(void) {
   TOFT_UNLOCK(&toft_free_pages.lock);
   toft_background_thread_forget();
 }
-
 static void toft_page_cache_arm_fork(void) {
-  static size_t armed; /* atomic */
+  static size_t armed;
   size_t before = 0;
   if (TOFT_LOAD(&armed) == 0 && TOFT_CAS_RELAXED(&armed, &before, 1))
     toft_os_at_fork(toft_page_cache_before_fork, toft_page_cache_after_fork, toft_page_cache_in_child);
 }
-
-/* ---- the operations ---- */
-
-/* Pages are taken, or put: `size` is negative. */
 static void toft_page_count(size_t size) {
   (void)toft_account_turn();
   toft_account_add(size, size);
   if (size <= SIZE_MAX / 2) toft_account_raise(&toft_account.most[0], toft_account_sum(&toft_account.held));
 }
-
-/* Returns all cached pages to the system. */
 static void toft_page_cache_drop(void) {
   if (TOFT_LOAD(&toft_page_bytes) != 0 && toft_page_cache_lock()) toft_page_cache_unlock(0);
 }
-
 TOFT_COLD void toft_page_cache_age(void) {
   (void)toft_account_turn();
   if (TOFT_LOAD(&toft_page_bytes) != 0 && toft_page_cache_lock()) toft_page_cache_unlock(toft_page_limit());
   toft_account_age();
 }
-
-/* Maps pages. With half a huge page the other half is mapped too, and goes to the cache. */
 static TOFT_COLD void *toft_page_cache_map(size_t size) {
   int half = TOFT_OS_CAN_SPLIT && size == TOFT_HUGE_PAGE / 2 && toft_page_limit() >= TOFT_HUGE_PAGE / 2;
   unsigned char *p = half ? (unsigned char *)toft_page_map(TOFT_HUGE_PAGE) : NULL;
   if (p == NULL) half = 0, p = (unsigned char *)toft_page_map(size);
-  if (p == NULL) { /* the process may be at a limit of memory */
+  if (p == NULL) {
     toft_page_cache_drop();
     if ((p = (unsigned char *)toft_page_map(size)) == NULL) return NULL;
   }
   toft_page_cache_arm_fork();
   toft_page_count(size);
-  if (half) toft_account_raise(&toft_account.most[0], toft_account_sum(&toft_account.held) + size); /* it is kept */
+  if (half) toft_account_raise(&toft_account.most[0], toft_account_sum(&toft_account.held) + size);
   if (toft_page_cache_lock()) {
     if (half && toft_page_insert(p + size, size)) half = 0;
     toft_page_cache_unlock(toft_page_limit());
@@ -2016,8 +1374,6 @@ static TOFT_COLD void *toft_page_cache_map(size_t size) {
   if (half) toft_page_unmap(p + size, size);
   return p;
 }
-
-/* Returns pages, which the caller returns by toft_page_cache_put with the same size. NULL: there is no memory. */
 static void *toft_page_cache_take(size_t size) {
   size = toft_os_page(size);
   if (TOFT_LOAD(&toft_page_bytes) >= size && toft_page_cache_lock()) {
@@ -2028,7 +1384,6 @@ static void *toft_page_cache_take(size_t size) {
   }
   return toft_page_cache_map(size);
 }
-
 static void toft_page_cache_put(void *p, size_t size) {
   size = toft_os_page(size);
   size_t limit = toft_page_limit();
@@ -2043,34 +1398,22 @@ static void toft_page_cache_put(void *p, size_t size) {
   }
   toft_page_unmap(p, size);
 }
-
-/* ---- control ---- */
-
 size_t toft_page_cache_limit(size_t bytes) {
   size_t before = toft_page_limit();
   TOFT_STORE(&toft_page_limit_setting, (bytes < SIZE_MAX / 2 ? bytes : SIZE_MAX / 2) + 1);
   if (TOFT_LOAD(&toft_page_bytes) > bytes && toft_page_cache_lock()) toft_page_cache_unlock(bytes);
   return before;
 }
-
 size_t toft_page_cache_window(size_t milliseconds) {
   size_t before = toft_page_window();
   TOFT_STORE(&toft_page_window_setting, (milliseconds < SIZE_MAX / 4 ? milliseconds : SIZE_MAX / 4) + 1);
   return before;
 }
-
 size_t toft_page_cache_bytes(void) { return TOFT_LOAD(&toft_page_bytes); }
 #endif
-
 #endif
-
-/* ==== core/background.c ==== */
-/* The background thread: it returns idle memory to the system while the program calls nothing. It is off by default,
- * starts when pages come to the cache or recyclers have idle memory, sleeps for a window at a time, and ends when
- * nothing more will return. */
 #ifndef TOFT_CORE_BACKGROUND_C
 #define TOFT_CORE_BACKGROUND_C
-
 #if defined(TOFT_OMIT_PAGE_CACHE) || defined(TOFT_NO_OS) || defined(_WIN32) || defined(__wasi__)
 #ifndef TOFT_OMIT_PAGE_CACHE
 static void toft_idle_memory_kept(void) {}
@@ -2078,36 +1421,27 @@ static void toft_background_thread_forget(void) {}
 #endif
 static void toft_background_thread_end(void) {}
 int toft_background_thread(int on) { return on ? TOFT_ENOSYS : TOFT_OK; }
-
 #else
-
-#ifndef TOFT_BACKGROUND_DEFAULT /* 1 in the packages for Go and Julia */
+#ifndef TOFT_BACKGROUND_DEFAULT
 #define TOFT_BACKGROUND_DEFAULT 0
 #endif
-
 enum { TOFT_BACKGROUND_NONE, TOFT_BACKGROUND_RUNS, TOFT_BACKGROUND_ENDED, TOFT_BACKGROUND_CHANGES };
-
 static struct {
-  size_t setting; /* atomic; 0: the environment has not been read yet; else 1, or 2 if it is on */
-  size_t state;   /* atomic; ENDED: not joined yet */
+  size_t setting;
+  size_t state;
   toft_os_thread thread;
   toft_os_mutex mutex;
   toft_os_condition stopped;
-  int stops; /* protected by the mutex */
+  int stops;
 } toft_background = {0, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
-
 static int toft_background_is_on(void) {
   return toft_page_setting(&toft_background.setting, "TOFT_BACKGROUND_THREAD", TOFT_BACKGROUND_DEFAULT) != 0;
 }
-
-/* Whether idle memory returns when more windows have ended. */
 static int toft_background_has_work(void) {
   if (TOFT_LOAD(&toft_page_bytes) != 0) return 1;
   return TOFT_LOAD(&toft_account.window) - TOFT_LOAD(&toft_account.changed) < 4 &&
          toft_account_idle() > TOFT_ACCOUNT_STEP;
 }
-
-/* Waits for a window. 0: the thread must end. */
 static int toft_background_wait(void) {
   size_t window = toft_page_window();
   toft_os_mutex_take(&toft_background.mutex);
@@ -2117,12 +1451,11 @@ static int toft_background_wait(void) {
   toft_os_mutex_drop(&toft_background.mutex);
   return goes_on;
 }
-
 static void *toft_background_run(void *unused) {
   size_t ended = TOFT_BACKGROUND_ENDED;
   int goes_on = 1;
   (void)unused;
-  do { /* pages that came before the state changed are this thread's */
+  do {
     while (goes_on && toft_background_has_work()) {
       goes_on = toft_background_wait();
       toft_page_cache_age();
@@ -2132,7 +1465,6 @@ static void *toft_background_run(void *unused) {
            TOFT_CAS_RELAXED(&toft_background.state, &ended, TOFT_BACKGROUND_RUNS));
   return NULL;
 }
-
 static TOFT_COLD void toft_background_start(void) {
   size_t state = TOFT_LOAD(&toft_background.state);
   if (state == TOFT_BACKGROUND_RUNS || state == TOFT_BACKGROUND_CHANGES || TOFT_LOAD(&toft_os_unloading)) return;
@@ -2143,13 +1475,11 @@ static TOFT_COLD void toft_background_start(void) {
   toft_os_mutex_drop(&toft_background.mutex);
   TOFT_STORE(&toft_background.state, TOFT_BACKGROUND_RUNS);
   if (!toft_os_thread_start(&toft_background.thread, toft_background_run))
-    TOFT_STORE(&toft_background.state, TOFT_BACKGROUND_NONE); /* the next pages attempt it again */
+    TOFT_STORE(&toft_background.state, TOFT_BACKGROUND_NONE);
 }
-
 static void toft_idle_memory_kept(void) {
   if (TOFT_UNLIKELY(toft_background_is_on())) toft_background_start();
 }
-
 static void toft_background_thread_end(void) {
   size_t state = TOFT_LOAD(&toft_background.state);
   if (state == TOFT_BACKGROUND_NONE || state == TOFT_BACKGROUND_CHANGES) return;
@@ -2160,8 +1490,6 @@ static void toft_background_thread_end(void) {
   toft_os_thread_join(toft_background.thread);
   TOFT_STORE(&toft_background.state, TOFT_BACKGROUND_NONE);
 }
-
-/* The mutex may have been held by a thread that the child does not have. */
 static void toft_background_thread_forget(void) {
   static const toft_os_mutex mutex = PTHREAD_MUTEX_INITIALIZER;
   static const toft_os_condition condition = PTHREAD_COND_INITIALIZER;
@@ -2170,7 +1498,6 @@ static void toft_background_thread_forget(void) {
   toft_background.stops = 0;
   TOFT_STORE(&toft_background.state, TOFT_BACKGROUND_NONE);
 }
-
 int toft_background_thread(int on) {
   TOFT_STORE(&toft_background.setting, on ? 2 : 1);
   if (on && toft_background_has_work()) toft_background_start();
@@ -2178,100 +1505,40 @@ int toft_background_thread(int on) {
   return TOFT_OK;
 }
 #endif
-
 #endif
-
-/* ==== core/units.c ==== */
-/* Units: blocks of 32 KiB at multiples of 32 KiB, for recyclers with little memory. They are cut from chunks of small
- * pages, so that a unit has the pages that were written only, and nothing between units is written. The C heap would
- * need 64 KiB for each, and write before and behind it.
- *
- * A thread keeps units, as other blocks, up to the limit of its cache. Other free units have no pages. A chunk returns
- * with its last unit. */
 #ifndef TOFT_CORE_UNITS_C
 #define TOFT_CORE_UNITS_C
-
 #define TOFT_UNIT ((size_t)32768)
-#define TOFT_UNIT_RECORD (TOFT_UNIT - 512) /* where the record of a unit ends, in a page that recyclers write first */
-
-/* Of a unit of a chunk, also while it is in use. */
+#define TOFT_UNIT_RECORD (TOFT_UNIT - 512)
 typedef struct toft_unit_record {
-  unsigned char *next; /* unit in the cache of a thread */
+  unsigned char *next;
   struct toft_chunk *chunk;
 } toft_unit_record;
-
 static toft_unit_record *toft_record_of_unit(unsigned char *unit) {
   return (toft_unit_record *)(void *)(unit + TOFT_UNIT_RECORD) - 1;
 }
-
 #ifndef TOFT_OMIT_PAGE_CACHE
-
-#define TOFT_CHUNK (64 * TOFT_UNIT) /* at most; one unit of it is for the record and the alignment */
-
-/* At the start of a chunk. */
 typedef struct toft_chunk {
-  struct toft_chunk *next, *previous; /* of those with free units */
-  uint64_t all, free;                 /* bit k: unit k */
+  struct toft_chunk *next, *previous;
+  uint64_t all, free;
   size_t size;
 } toft_chunk;
-
 static toft_lock toft_chunks_lock;
 static toft_chunk *toft_chunks;
-
 static unsigned char *toft_chunk_units(toft_chunk *c) {
   uintptr_t at = (uintptr_t)c + sizeof *c + TOFT_UNIT - 1;
   return (unsigned char *)(at - at % TOFT_UNIT);
 }
-
 static void toft_chunk_link(toft_chunk *c) {
   c->previous = NULL;
   c->next = toft_chunks;
   if (c->next != NULL) c->next->previous = c;
   toft_chunks = c;
 }
-
 static void toft_chunk_unlink(const toft_chunk *c) {
   *(c->previous != NULL ? &c->previous->next : &toft_chunks) = c->next;
   if (c->next != NULL) c->next->previous = c->previous;
 }
-
-/* Maps a chunk, with unit 0 for the caller: a smaller one if the system refuses. NULL: it refuses two units. */
-static TOFT_COLD toft_chunk *toft_chunk_map(void) {
-  size_t size = TOFT_CHUNK;
-  toft_chunk *c;
-  while ((c = (toft_chunk *)toft_os_map(size, 0)) == NULL)
-    if ((size /= 2) < 2 * TOFT_UNIT) return NULL;
-  toft_os_prefer_small_pages(c, size);
-  TOFT_HELD_MORE(size);
-  c->size = size;
-  c->all = ((uint64_t)1 << (size / TOFT_UNIT - 1)) - 1;
-  c->free = c->all & ~(uint64_t)1;
-  if (c->free == 0) return c;
-  toft_arm_fork();
-  toft_lock_take(&toft_chunks_lock);
-  toft_chunk_link(c);
-  TOFT_UNLOCK(&toft_chunks_lock);
-  return c;
-}
-
-/* Takes a unit. NULL: the system refuses. */
-static unsigned char *toft_chunk_take(void) {
-  unsigned index = 0;
-  toft_lock_take(&toft_chunks_lock);
-  toft_chunk *c = toft_chunks;
-  if (c != NULL) {
-    index = toft_lowest_bit(c->free);
-    c->free &= c->free - 1;
-    if (c->free == 0) toft_chunk_unlink(c);
-  }
-  TOFT_UNLOCK(&toft_chunks_lock);
-  if (c == NULL && (c = toft_chunk_map()) == NULL) return NULL;
-  unsigned char *unit = toft_chunk_units(c) + index * TOFT_UNIT;
-  toft_record_of_unit(unit)->chunk = c;
-  return unit;
-}
-
-/* Returns a unit, whose pages go back to the system. */
 static void toft_chunk_put(unsigned char *unit) {
   toft_chunk *c = toft_record_of_unit(unit)->chunk;
   (void)toft_os_forget(unit, TOFT_UNIT);
@@ -2285,7 +1552,6 @@ static void toft_chunk_put(unsigned char *unit) {
   TOFT_UNLOCK(&toft_chunks_lock);
   if (is_last && toft_os_unmap(c, size)) TOFT_HELD_LESS(size);
 }
-
 static void toft_chunks_at_fork(int phase) {
   if (phase == 0)
     toft_lock_take(&toft_chunks_lock);
@@ -2295,64 +1561,45 @@ static void toft_chunks_at_fork(int phase) {
 #else
 static void toft_chunks_at_fork(int phase) { (void)phase; }
 #endif
-
 #endif
-
-/* ==== core/block_cache.c ==== */
-/* The per-thread cache of ready arenas and of free blocks below 1 MiB, and the heap source, which uses it and, for
- * larger blocks, the cache of pages. Fresh memory costs page faults, 10 to 25 times as much as cached memory. The
- * cache has no locks: each thread has its own, which is emptied when the thread ends. */
 #ifndef TOFT_CORE_BLOCK_CACHE_C
 #define TOFT_CORE_BLOCK_CACHE_C
-
-#define TOFT_CACHE_BINS 8        /* sizes from 4 KiB to below 1 MiB, by power of two */
-#define TOFT_CACHE_PROBES_MAX 16 /* blocks of a bin that are compared with the requested size */
-#define TOFT_CACHE_AGE 64        /* blocks taken or put until the cache of pages is aged */
-
+#define TOFT_CACHE_BINS 8
+#define TOFT_CACHE_PROBES_MAX 16
+#define TOFT_CACHE_AGE 64
 enum { TOFT_CACHE_NEW = 0, TOFT_CACHE_OPEN = 1, TOFT_CACHE_CLOSED = 2 };
-
 typedef struct toft_cached_block {
   struct toft_cached_block *next;
   size_t size;
 } toft_cached_block;
-
 typedef struct toft_cache {
-  toft_state *ready; /* pristine arenas, linked by `synced` */
-  size_t bytes;      /* cached bytes, ready arenas included */
-  uintptr_t epoch;   /* first epoch of the arena initialised last; 0: none yet */
-  int phase;         /* CLOSED: the thread is ending, nothing is cached any more */
-  unsigned blocks;   /* taken and put */
+  toft_state *ready;
+  size_t bytes;
+  uintptr_t epoch;
+  int phase;
+  unsigned blocks;
   toft_cached_block *bins[TOFT_CACHE_BINS];
-  unsigned char *units; /* the pages of a unit that were not written count too */
+  unsigned char *units;
 } toft_cache;
-
 TOFT_PER_THREAD toft_cache toft_thread_cache;
 #define toft_thread_cache TOFT_OWN(toft_thread_cache)
-
-static size_t toft_cache_limit_bytes = 4 * TOFT_MIB; /* limit per thread; accessed atomically */
-
-/* First use on a thread: registers for its end. Returns 0 if this thread must not cache. */
+static size_t toft_cache_limit_bytes = 4 * TOFT_MIB;
 static TOFT_COLD int toft_cache_open(size_t size) {
   toft_cache *c = &toft_thread_cache;
   if (c->phase == TOFT_CACHE_CLOSED || size > TOFT_LOAD(&toft_cache_limit_bytes)) return 0;
   c->phase = toft_os_arm_thread_exit() ? TOFT_CACHE_OPEN : TOFT_CACHE_CLOSED;
   return c->phase == TOFT_CACHE_OPEN;
 }
-
-/* Whether this thread may cache `size` bytes more. */
 TOFT_INLINE int toft_cache_accepts(size_t size) {
   toft_cache *c = &toft_thread_cache;
   if (TOFT_UNLIKELY(c->phase != TOFT_CACHE_OPEN) && !toft_cache_open(size)) return 0;
-  return c->bytes + size <= TOFT_LOAD(&toft_cache_limit_bytes); /* does not wrap: sizes are below SIZE_MAX / 4 */
+  return c->bytes + size <= TOFT_LOAD(&toft_cache_limit_bytes);
 }
-
 static unsigned toft_cache_bin(size_t size) {
   unsigned bin = 0;
   while (size >= 2 * TOFT_BLOCK_MIN) size /= 2, bin++;
   return bin;
 }
-
-/* Removes a cached block of exactly this size at a multiple of `align`. NULL: none among the first few. */
 static void *toft_cache_take(size_t size, size_t align) {
   toft_cache *c = &toft_thread_cache;
   unsigned bin = toft_cache_bin(size);
@@ -2367,7 +1614,6 @@ static void *toft_cache_take(size_t size, size_t align) {
   }
   return NULL;
 }
-
 static int toft_cache_put(void *block, size_t size) {
   if (!toft_cache_accepts(size)) return 0;
   toft_cached_block *b = (toft_cached_block *)block, **bin = &toft_thread_cache.bins[toft_cache_bin(size)];
@@ -2377,10 +1623,6 @@ static int toft_cache_put(void *block, size_t size) {
   toft_thread_cache.bytes += size;
   return 1;
 }
-
-/* Blocks below 1 MiB from the system's heap. With TOFT_RUNTIME, where the threads do not cache them, they are aligned
- * here: after aligned allocations glibc's heap has free chunks that the next ones of that size do not fit into, and it
- * grows to several MiB for each thread. */
 static void *toft_heap_get(size_t size, size_t align) {
 #ifdef TOFT_RUNTIME
   unsigned char *chunk = (unsigned char *)malloc(size + align + sizeof chunk);
@@ -2394,7 +1636,6 @@ static void *toft_heap_get(size_t size, size_t align) {
   TOFT_HELD_MORE(size);
   return block;
 }
-
 static void toft_heap_return(void *block, size_t size) {
 #ifdef TOFT_RUNTIME
   void *chunk;
@@ -2406,8 +1647,6 @@ static void toft_heap_return(void *block, size_t size) {
 #endif
   TOFT_HELD_LESS(size);
 }
-
-/* Frees the thread's cached blocks and ready arenas. */
 static void toft_cache_put_blocks(void) {
   toft_cache *c = &toft_thread_cache;
   for (toft_state *a; (a = c->ready) != NULL;) {
@@ -2430,22 +1669,14 @@ static void toft_cache_put_blocks(void) {
     }
   }
 }
-
-/* ---- the heap source: blocks of 1 MiB and more are pages, which malloc would map too, but as small ones ---- */
-
-/* Pages that are due go back to the system also if this thread uses none. */
 TOFT_INLINE void toft_heap_count_block(void) {
   if (TOFT_UNLIKELY(++toft_thread_cache.blocks % TOFT_CACHE_AGE == 0)) toft_page_cache_age();
 }
-
-/* The process may be at a limit of memory: what is cached goes back, and the heap is called once more. */
 static TOFT_COLD void *toft_heap_take_after_refusal(size_t size, size_t align) {
   toft_cache_put_blocks();
   toft_page_cache_drop();
   return toft_heap_get(size, align);
 }
-
-/* `align` is guaranteed for sizes below 1 MiB; larger blocks have the system's page alignment. */
 static void *toft_heap_take_aligned(size_t size, size_t align) {
   if (size >= TOFT_CAP) return toft_scan_begin(toft_page_cache_take(size), size);
   toft_heap_count_block();
@@ -2453,12 +1684,10 @@ static void *toft_heap_take_aligned(size_t size, size_t align) {
   if (block == NULL) block = toft_heap_get(size, align);
   return TOFT_LIKELY(block != NULL) ? block : toft_heap_take_after_refusal(size, align);
 }
-
 static void *toft_heap_take(toft_source *self, size_t size) {
   (void)self;
   return toft_heap_take_aligned(size, 64);
 }
-
 static void toft_heap_put(toft_source *self, void *block, size_t size) {
   (void)self;
   if (size >= TOFT_CAP) {
@@ -2469,84 +1698,35 @@ static void toft_heap_put(toft_source *self, void *block, size_t size) {
   toft_heap_count_block();
   if (!toft_cache_put(block, size)) toft_heap_return(block, size);
 }
-
-/* ---- units ---- */
-
 #ifdef TOFT_OMIT_PAGE_CACHE
-static unsigned char *toft_unit_take(void) { return (unsigned char *)toft_heap_take_aligned(TOFT_UNIT, TOFT_UNIT); }
-static void toft_unit_put(unsigned char *unit) { toft_heap_put(NULL, unit, TOFT_UNIT); }
 #else
-/* Takes a block of 32 KiB, aligned to that. NULL: the system refuses. */
-static unsigned char *toft_unit_take(void) {
-  toft_cache *c = &toft_thread_cache;
-  unsigned char *unit = c->units;
-  toft_heap_count_block();
-  if (unit != NULL) {
-    c->units = toft_record_of_unit(unit)->next;
-    c->bytes -= TOFT_UNIT;
-  } else if (TOFT_UNLIKELY((unit = toft_chunk_take()) == NULL)) {
-    toft_cache_put_blocks();
-    toft_page_cache_drop();
-    unit = toft_chunk_take();
-  }
-  return (unsigned char *)toft_scan_begin(unit, TOFT_UNIT);
-}
-
-static void toft_unit_put(unsigned char *unit) {
-  toft_scan_end(unit, TOFT_UNIT);
-  toft_heap_count_block();
-  if (!toft_cache_accepts(TOFT_UNIT)) {
-    toft_chunk_put(unit);
-    return;
-  }
-  toft_record_of_unit(unit)->next = toft_thread_cache.units;
-  toft_thread_cache.units = unit;
-  toft_thread_cache.bytes += TOFT_UNIT;
-}
 #endif
-
 static toft_source toft_heap_source = {toft_heap_take, toft_heap_put, NULL};
-
 toft_source *toft_heap(void) { return &toft_heap_source; }
-
-/* ---- ready arenas ---- */
-
-/* An arena must refuse the marks of an arena released earlier at its address, so no two arenas of a thread share an
- * epoch: first epochs are EPOCH_STEP apart, threads EPOCH_STRIDE apart. Releasing an arena that used more than
- * EPOCH_STEP epochs advances the counter (toft_skip_epochs). */
 #define TOFT_EPOCH_STEP ((uintptr_t)1 << (sizeof(uintptr_t) == 8 ? 16 : 8))
 #define TOFT_EPOCH_STRIDE ((uintptr_t)1 << (sizeof(uintptr_t) == 8 ? 44 : 24))
-static size_t toft_epoch_threads; /* atomic */
-
+static size_t toft_epoch_threads;
 static TOFT_COLD uintptr_t toft_thread_epoch_init(void) {
   return toft_thread_cache.epoch = TOFT_ADD(&toft_epoch_threads, 1) * TOFT_EPOCH_STRIDE + TOFT_EPOCH_STEP;
 }
-
 TOFT_INLINE uintptr_t toft_first_epoch(void) {
   uintptr_t last = toft_thread_cache.epoch;
-  /* at least 2, also when the counter wraps on 32 bits */
   return (TOFT_LIKELY(last != 0) ? (toft_thread_cache.epoch = last + TOFT_EPOCH_STEP) : toft_thread_epoch_init()) | 2;
 }
-
-/* Called with the last epoch of an arena that is released. An arena from another thread may be in that thread's
- * range, which does not concern this one. */
 static void toft_skip_epochs(uintptr_t epoch) {
   toft_cache *c = &toft_thread_cache;
   if (c->epoch != 0 && epoch - c->epoch < TOFT_EPOCH_STRIDE / 2) c->epoch = epoch & ~(uintptr_t)1;
 }
-
 TOFT_INLINE toft_state *toft_cache_pop(void) {
   toft_cache *c = &toft_thread_cache;
   toft_state *a = c->ready;
   if (TOFT_LIKELY(a != NULL)) {
-    c->ready = (toft_state *)(void *)a->synced; /* unused in a ready arena */
+    c->ready = (toft_state *)(void *)a->synced;
     c->bytes -= TOFT_BLOCK_MIN;
     a->synced = a->initial_start;
   }
   return a;
 }
-
-/* Precondition: the arena is pristine and empty. Makes its marks stale. */
 TOFT_INLINE void toft_cache_push(toft_state *a) {
   toft_cache *c = &toft_thread_cache;
   a->head.epoch += 2;
@@ -2554,25 +1734,18 @@ TOFT_INLINE void toft_cache_push(toft_state *a) {
   c->ready = a;
   c->bytes += TOFT_BLOCK_MIN;
 }
-
-/* ---- control ---- */
-
 size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_limit_bytes, bytes); }
-
 size_t toft_cache_bytes(void) { return toft_thread_cache.bytes; }
-
 static void toft_cache_empty(void) {
   toft_thread_release_leases();
   toft_pool_drop_kept();
   toft_cache_put_blocks();
 }
-
 void toft_cache_trim(void) {
   toft_cache_empty();
   toft_page_cache_drop();
   toft_purge(SIZE_MAX, 1);
 }
-
 #ifdef TOFT_RUNTIME
 void toft_heap_trim(size_t least) {
   if (TOFT_LOAD(&toft_heap_freed) < toft_max(least, 1)) return;
@@ -2580,7 +1753,6 @@ void toft_heap_trim(size_t least) {
   toft_os_heap_trim();
 }
 #endif
-
 static void toft_cache_end(void) {
   toft_thread_state_release();
   toft_cache_empty();
@@ -2588,28 +1760,16 @@ static void toft_cache_end(void) {
   toft_account_end();
   if (TOFT_LOAD(&toft_os_unloading)) toft_page_cache_drop();
 }
-
 #endif
-
-/* ==== core/region_source.c ==== */
-/* Sources whose blocks come from a region, also through a limit around the region's own. What takes its blocks there
- * lies in the region itself, so that a restore brings it back, or its creation fails. */
 #ifndef TOFT_CORE_REGION_SOURCE_C
 #define TOFT_CORE_REGION_SOURCE_C
-
 typedef struct toft_region_calls {
   void *(*take)(toft_source *self, size_t size);
-  void (*enlist)(toft_source *region, toft_state *a); /* adds an arena to the region's list */
-  /* Whether a structure at p, with blocks of the region, may be made: it lies in the range. 0 in a region that is
-   * frozen, whose content is arenas and the region's own recyclers. */
+  void (*enlist)(toft_source *region, toft_state *a);
   int (*admits)(const toft_source *region, const void *p);
 } toft_region_calls;
-/* Once there is a region: a program without one does not link its code. Atomic. */
 static const toft_region_calls *toft_regions;
-
-static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
-
-/* The source of the region that the blocks of `source` come from. NULL: from none, as far as that is known. */
+static void *toft_limited_source_take(toft_source *self, size_t size);
 static toft_source *toft_region_under(toft_source *source) {
   const toft_region_calls *calls = TOFT_LOAD_POINTER(const toft_region_calls, &toft_regions);
   if (calls == NULL) return NULL;
@@ -2617,32 +1777,23 @@ static toft_source *toft_region_under(toft_source *source) {
     source = ((toft_limited_source *)(void *)source)->inner;
   return source != NULL && source->take == calls->take ? source : NULL;
 }
-
-/* Whether a structure at p must not take blocks from `source`. p == NULL: it lies in such a block. */
 static int toft_region_refuses(toft_source *source, const void *p) {
   toft_source *region = toft_region_under(source);
   return region != NULL && !toft_regions->admits(region, p != NULL ? p : region);
 }
-
-/* A region's entry for an arena, in the bytes of the arena's initial block that its state leaves free. */
 typedef struct toft_region_arena_link {
-  struct toft_region_arena_link *older, **at; /* at: the pointer to this entry */
+  struct toft_region_arena_link *older, **at;
   toft_source *region;
-  uint64_t number; /* of the arenas of the region, from 1 on */
+  uint64_t number;
 } toft_region_arena_link;
-
 #define TOFT_REGION_LINK (TOFT_INITIAL_START - sizeof(toft_region_arena_link))
 TOFT_STATIC_ASSERT(region_link, sizeof(toft_state) <= TOFT_REGION_LINK);
-
 static toft_region_arena_link *toft_region_link_of(toft_state *a) {
   return (toft_region_arena_link *)(void *)((unsigned char *)a + TOFT_REGION_LINK);
 }
-
-/* The source of the region whose list the arena is in; NULL: of none. */
 static toft_source *toft_region_of(toft_state *a) {
   return a->state & TOFT_IN_REGION ? toft_region_link_of(a)->region : NULL;
 }
-
 static void toft_region_unlist(toft_state *a) {
   if (!(a->state & TOFT_IN_REGION)) return;
   toft_region_arena_link *link = toft_region_link_of(a);
@@ -2650,18 +1801,10 @@ static void toft_region_unlist(toft_state *a) {
   if (link->older != NULL) link->older->at = link->at;
   a->state &= ~(uint32_t)TOFT_IN_REGION;
 }
-
 #endif
-
-/* ==== core/sources.c ==== */
-/* The block sources other than the heap: pages, reserve-and-commit, and a limit around another source. */
 #ifndef TOFT_CORE_SOURCES_C
 #define TOFT_CORE_SOURCES_C
-
-/* ---- pages ---- */
-
 #define TOFT_PAGES_KEPT (64 * TOFT_MIB)
-
 static void *toft_page_source_get(toft_page_source *pages, size_t size) {
   for (toft_cached_block **at = (toft_cached_block **)(void *)&pages->kept; *at != NULL; at = &(*at)->next) {
     toft_cached_block *b = *at;
@@ -2677,11 +1820,9 @@ static void *toft_page_source_get(toft_page_source *pages, size_t size) {
   toft_page_cache_drop();
   return toft_os_map(size, (pages->flags & TOFT_PAGES_HUGE) != 0);
 }
-
 static void *toft_page_source_take(toft_source *self, size_t size) {
   return toft_scan_begin(toft_page_source_get((toft_page_source *)(void *)self, size), size);
 }
-
 static void toft_page_source_put(toft_source *self, void *block, size_t size) {
   toft_page_source *pages = (toft_page_source *)(void *)self;
   toft_scan_end(block, size);
@@ -2689,14 +1830,13 @@ static void toft_page_source_put(toft_source *self, void *block, size_t size) {
     toft_os_unmap(block, size);
     return;
   }
-  toft_os_discard(block, size); /* the link is written after the discard, so the first page stays resident */
+  toft_os_discard(block, size);
   toft_cached_block *b = (toft_cached_block *)block;
   b->next = (toft_cached_block *)pages->kept;
   b->size = size;
   pages->kept = b;
   pages->kept_bytes += size;
 }
-
 toft_source *toft_page_source_init(toft_page_source *pages, uint32_t flags) {
   memset(pages, 0, sizeof *pages);
   pages->source.take = toft_page_source_take;
@@ -2704,7 +1844,6 @@ toft_source *toft_page_source_init(toft_page_source *pages, uint32_t flags) {
   pages->flags = flags;
   return &pages->source;
 }
-
 void toft_page_source_trim(toft_page_source *pages) {
   toft_cached_block *b;
   while ((b = (toft_cached_block *)pages->kept) != NULL) {
@@ -2713,17 +1852,11 @@ void toft_page_source_trim(toft_page_source *pages) {
     toft_os_unmap(b, b->size);
   }
 }
-
-/* ---- reserve and commit ---- */
-
-/* Memory that the system does not take back stays committed. */
 static void toft_reserve_source_decommit(toft_reserve_source *r, size_t to) {
   if (!toft_os_decommit(r->base + to, r->committed - to)) return;
   TOFT_HELD_LESS(r->committed - to);
   r->committed = to;
 }
-
-/* Commits at least 64 KiB at a time, so that growth in small steps does not cost a system call each. */
 static int toft_reserve_source_extend(toft_source *self, void *block, size_t size, size_t want) {
   toft_reserve_source *r = (toft_reserve_source *)(void *)self;
   size_t to = toft_os_page(want);
@@ -2739,21 +1872,18 @@ static int toft_reserve_source_extend(toft_source *self, void *block, size_t siz
   }
   return 1;
 }
-
 static void *toft_reserve_source_take(toft_source *self, size_t size) {
   toft_reserve_source *r = (toft_reserve_source *)(void *)self;
   if (r->taken || !toft_reserve_source_extend(self, r->base, 0, size)) return NULL;
   r->taken = 1;
   return r->base;
 }
-
 static void toft_reserve_source_put(toft_source *self, void *block, size_t size) {
   toft_reserve_source *r = (toft_reserve_source *)(void *)self;
   (void)block, (void)size;
   toft_reserve_source_decommit(r, 0);
   r->taken = 0;
 }
-
 toft_source *toft_reserve_source_init(toft_reserve_source *r, size_t max) {
   memset(r, 0, sizeof *r);
   if (max == 0 || max > TOFT_MAX_REQUEST) return NULL;
@@ -2764,16 +1894,11 @@ toft_source *toft_reserve_source_init(toft_reserve_source *r, size_t max) {
   r->base = (unsigned char *)toft_scan_begin(toft_os_reserve(r->max), r->max);
   return r->base != NULL ? &r->source : NULL;
 }
-
 void toft_reserve_source_release(toft_reserve_source *r) {
   toft_scan_end(r->base, r->max);
   if (r->base != NULL && toft_os_unmap(r->base, r->max)) TOFT_HELD_LESS(r->committed);
   memset(r, 0, sizeof *r);
 }
-
-/* ---- a limit around a source ---- */
-
-/* By compare-exchange: a request that is refused never counts, so that no other is refused for it. */
 static int toft_limited_source_charge(toft_limited_source *b, size_t size) {
   size_t used = TOFT_LOAD(&b->used);
   do {
@@ -2781,11 +1906,9 @@ static int toft_limited_source_charge(toft_limited_source *b, size_t size) {
   } while (!TOFT_CAS_RELAXED(&b->used, &used, used + size));
   return 1;
 }
-
 static TOFT_NOINLINE void toft_limited_source_uncharge(toft_source *self, size_t size) {
   TOFT_ADD(&((toft_limited_source *)(void *)self)->used, 0 - size);
 }
-
 static void *toft_limited_source_take(toft_source *self, size_t size) {
   toft_limited_source *b = (toft_limited_source *)(void *)self;
   if (!toft_limited_source_charge(b, size)) return NULL;
@@ -2793,13 +1916,11 @@ static void *toft_limited_source_take(toft_source *self, size_t size) {
   if (block == NULL) TOFT_ADD(&b->used, 0 - size);
   return block;
 }
-
 static void toft_limited_source_put(toft_source *self, void *block, size_t size) {
   toft_limited_source *b = (toft_limited_source *)(void *)self;
   b->inner->put(b->inner, block, size);
   toft_limited_source_uncharge(self, size);
 }
-
 static int toft_limited_source_extend(toft_source *self, void *block, size_t size, size_t want) {
   toft_limited_source *b = (toft_limited_source *)(void *)self;
   size_t more = want > size ? want - size : 0;
@@ -2811,7 +1932,6 @@ static int toft_limited_source_extend(toft_source *self, void *block, size_t siz
   if (want < size) TOFT_ADD(&b->used, want - size);
   return 1;
 }
-
 toft_source *toft_limited_source_init(toft_limited_source *b, toft_source *inner, size_t limit) {
   if (inner == NULL) inner = &toft_heap_source;
   if (toft_region_refuses(inner, b)) return NULL;
@@ -2823,51 +1943,30 @@ toft_source *toft_limited_source_init(toft_limited_source *b, toft_source *inner
   b->limit = limit;
   return &b->source;
 }
-
 #endif
-
-/* ==== core/guarded.c ==== */
-/* The source of hardened arenas: blocks between inaccessible pages. The header of a block, or the state of an arena,
- * has a page of its own:
- *
- *     inaccessible, 1 to 8 pages | header | inaccessible | objects | inaccessible, at least 1 page
- *
- * so an access that runs past either end of the objects faults before it reaches a header. The first object lies at a
- * random multiple of 16 between 0 and 1008 behind the inaccessible page, and the last byte is the last of a page. */
 #ifndef TOFT_CORE_GUARDED_C
 #define TOFT_CORE_GUARDED_C
-
 #ifndef TOFT_OMIT_CHECKS
-
-/* In the header's page, behind the state of an arena. */
 typedef struct toft_guard {
   unsigned char *map;
-  size_t map_size; /* a power of two */
+  size_t map_size;
   unsigned char *start, *end;
 } toft_guard;
-
 static toft_guard *toft_guard_of(const void *block) {
   return (toft_guard *)(void *)((unsigned char *)(uintptr_t)block + TOFT_INITIAL_START);
 }
-
-/* Mappings of released blocks, inaccessible: address | log2(size); 0: none. A pointer into one faults until a later
- * release unmaps it. Each release replaces a random one. Accessed atomically, since a fork must not meet a lock. */
 #define TOFT_GUARDED_KEPT 64
-#define TOFT_GUARDED_KEPT_SIZE (sizeof(void *) == 8 ? 64 * TOFT_MIB : TOFT_MIB) /* larger ones are unmapped at once */
+#define TOFT_GUARDED_KEPT_SIZE (sizeof(void *) == 8 ? 64 * TOFT_MIB : TOFT_MIB)
 static size_t toft_guarded_kept[TOFT_GUARDED_KEPT];
-
 static void toft_guarded_unmap(size_t kept) {
   if (kept != 0) toft_os_unmap((void *)(uintptr_t)(kept & ~(size_t)63), (size_t)1 << (kept & 63));
 }
-
 static void toft_guarded_end(void) {
   for (int i = 0; i < TOFT_GUARDED_KEPT; i++) toft_guarded_unmap(TOFT_SWAP(&toft_guarded_kept[i], 0));
 }
-
-/* Fails also if the system has no random numbers. */
 static void *toft_guarded_take(toft_source *self, size_t size) {
   size_t random = 0, page = toft_os_page(1);
-  size_t objects = toft_os_page(size) + page; /* the offset leaves room for `size` */
+  size_t objects = toft_os_page(size) + page;
   (void)self;
   if (!toft_os_random(&random, sizeof random)) return NULL;
   size_t front = page * (1 + random % 8), map_size = toft_pow2(front + 3 * page + objects);
@@ -2887,7 +1986,6 @@ static void *toft_guarded_take(toft_source *self, size_t size) {
   TOFT_HELD_MORE(page + objects);
   return block;
 }
-
 static void toft_guarded_put(toft_source *self, void *block, size_t size) {
   const toft_guard g = *toft_guard_of(block);
   size_t random = 0, bits = 0;
@@ -2903,15 +2001,11 @@ static void toft_guarded_put(toft_source *self, void *block, size_t size) {
   }
   toft_guarded_unmap(TOFT_SWAP(&toft_guarded_kept[random % TOFT_GUARDED_KEPT], (size_t)(uintptr_t)g.map | bits));
 }
-
 static toft_source toft_guarded_source = {toft_guarded_take, toft_guarded_put, NULL};
-
 static int toft_is_guarded(const toft_source *source) { return source == &toft_guarded_source; }
-/* The source to use in a hardened arena instead. */
 static toft_source *toft_hardened_source(toft_source *source) {
   return source == &toft_heap_source ? &toft_guarded_source : source;
 }
-
 #else
 typedef struct toft_guard {
   unsigned char *start, *end;
@@ -2921,147 +2015,87 @@ static int toft_is_guarded(const toft_source *source) { return (void)source, 0; 
 static toft_source *toft_hardened_source(toft_source *source) { return source; }
 static void toft_guarded_end(void) {}
 #endif
-
 #endif
-
-/* ==== core/hooks.h ==== */
-/* The functions of debug/ that the core calls. An arena is observed once its checks, meters or hardening are on: its
- * table is the one of debug/observed.c, and TOFT_OBSERVED is set. An arena that is not observed calls the first one
- * only, when it is created or released; its operations test a flag at most. */
 #ifndef TOFT_CORE_HOOKS_H
 #define TOFT_CORE_HOOKS_H
-
-/* What the environment switches on for all arenas of the process; 0: nothing. */
 enum {
   TOFT_PROCESS_CHECKS = 2,
   TOFT_PROCESS_METERS = 4,
   TOFT_PROCESS_HARDENED = 8,
-  TOFT_PROCESS_HAS_TOOL = 16,  /* with CHECKS: because of a sanitizer or Valgrind, and not by the environment */
-  TOFT_SWITCHED_BY_OPTION = 32 /* with CHECKS and HARDENED: for one arena, by the options of its creation */
+  TOFT_PROCESS_HAS_TOOL = 16,
+  TOFT_SWITCHED_BY_OPTION = 32
 };
 static size_t toft_process_switches(void);
-/* A new arena with switches on. NULL: no memory for the checks; the arena is released. */
 static toft_state *toft_observe_created(toft_state *a, size_t switches);
-/* The table's `set`, but for budgets. */
 static int toft_observe_set(toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len);
-
-/* Parts of toft_sync_in and toft_set_limit. Precondition: TOFT_IS_HARDENED or TOFT_IS_SUBJECT; for the second also
- * TOFT_INSTRUMENTED. The second returns how many of `remaining` bytes the inline path may hand out, and sets
- * *slow_rewinds if rewinds must take the slow path. */
 static void toft_observe_sync(toft_state *a);
 static size_t toft_observe_limit(toft_state *a, size_t remaining, uintptr_t *slow_rewinds);
-
-/* Precondition: TOFT_IS_CHECKED, whose allocations get records and red zones, or TOFT_IS_SUBJECT. */
 static void *toft_observe_alloc(toft_state *a, size_t size, size_t align);
-/* Precondition: TOFT_INSTRUMENTED. Whether the current tag's budget allows `charge` more bytes. 0: brings the bytes of
- * the tags up to date. */
 static int toft_observe_charge(toft_state *a, size_t charge);
-/* A request was refused. Returns 1 if the arena's callback raised the budget that was the cause, or if the cause was
- * the source and there is a callback: then the request is tried again. */
 static int toft_budget_raised(toft_state *a, size_t size, size_t align);
-/* Bytes outside the order of the cursor. Reserves memory to account for one more dedicated block or adopted arena (0:
- * there is none); or it got `bytes` more, which live and allocated count; or it was removed, and live does not count it
- * (NULL: all were). */
 enum { TOFT_DETACHED_RESERVED, TOFT_DETACHED_MORE, TOFT_DETACHED_REMOVED };
 static int toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change);
-
-/* The allocations made after `epoch` are about to be freed: ends their records. TOFT_OK or TOFT_ECORRUPT.
- * TOFT_BY_RELEASE: the arena itself is released. */
 enum { TOFT_BY_REWIND, TOFT_BY_RESET, TOFT_BY_RELEASE };
 static int toft_observe_free(toft_state *a, uintptr_t epoch, int by);
-/* The bytes of [from, to) were freed: fills them if the arena is checked or hardened, and poisons them if checked. */
 static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to);
-/* The bytes of b from `kept` on go back to the source. Returns 1 if the block went to the quarantine, which returns it
- * later. The initial block with 0 bytes kept: the arena ends. */
 static int toft_observe_put(toft_state *a, toft_block_header *b, size_t kept);
-
 #endif
-
-/* ==== core/portion.c ==== */
-/* Portions: of the live bytes that a budget may have, each of its arenas holds some more than it uses, and sees that as
- * its own limit. So an allocation touches the budget on the slow path only. */
 #ifndef TOFT_CORE_PORTION_C
 #define TOFT_CORE_PORTION_C
-
 static uint64_t toft_claimed_bytes(const toft_state *a) {
   return a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
 }
-
 #ifndef TOFT_OMIT_METERS
-
-/* Of one arena, which lives as long. */
 struct toft_portion {
   toft_budget *budget;
-  uint64_t limit; /* the arena's own: toft_set_budget */
-  size_t granted; /* bytes that the budget counts as live for this arena */
-  size_t spare;   /* of them at most these are not live between two operations; the budget counts them as parked */
-  size_t refused; /* bytes that the budget refused in this operation; 0: none */
+  uint64_t limit;
+  size_t granted;
+  size_t spare;
+  size_t refused;
 };
-
-/* A budget in a report. */
 typedef struct toft_budget_entry {
-  uint64_t id, parent; /* numbers in the order of creation, from 1; 0: no parent */
+  uint64_t id, parent;
   char name[32];
   toft_budget_stats stats;
   toft_budget_live_stats live;
   int counts_live;
 } toft_budget_entry;
-
-/* What the library calls of the sources whose `take` is this one. Those after `ask` are NULL but for budgets. */
 typedef struct toft_budget_calls {
   void *(*take)(toft_source *self, size_t size);
   int (*ask)(const toft_source *source, size_t size);
   toft_source *(*source_for_arena)(toft_source *source);
-  int (*begin)(toft_source *source, toft_portion **made); /* 0: no memory; NULL is stored if live bytes do not count */
-  int (*grow)(toft_portion *p, size_t granted);           /* 0: refused */
-  void (*shrink)(toft_portion *p, size_t granted, int last); /* last: the spare is returned too */
+  int (*begin)(toft_source *source, toft_portion **made);
+  int (*grow)(toft_portion *p, size_t granted);
+  void (*shrink)(toft_portion *p, size_t granted, int last);
   int (*ask_live)(const toft_portion *p, size_t size);
-  /* Stores up to n budgets above `id`, in order: of the tree of `source`, or of the process if it is NULL. Returns
-   * their count. */
   size_t (*list)(const toft_source *source, uint64_t id, toft_budget_entry *out, size_t n);
   toft_source *(*inner)(const toft_source *source);
-  int (*charge)(const toft_source *source, size_t size); /* counts a block; 0: refused */
+  int (*charge)(const toft_source *source, size_t size);
   void (*uncharge)(const toft_source *source, size_t size);
 } toft_budget_calls;
-/* Budgets, and shared arenas as sources of their local arenas, once there is one: a program without them does not link
- * their code. Atomic. */
 static const toft_budget_calls *toft_budgets, *toft_shared_sources;
-static toft_lock toft_budget_list_lock; /* protects the list of the process's budgets; no other is taken under it */
-
+static toft_lock toft_budget_list_lock;
 static const toft_budget_calls *toft_calls_of(const toft_budget_calls **at, const toft_source *source) {
   const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, at);
   return calls != NULL && source != NULL && source->take == calls->take ? calls : NULL;
 }
-
-/* After a refusal of at least `size` bytes: whether a budget may grant them now, since its callback or another thread
- * has freed memory. No lock is held. */
 static int toft_budget_ask(const toft_source *source, size_t size) {
   const toft_budget_calls *calls = toft_calls_of(&toft_budgets, source);
   if (calls == NULL) calls = toft_calls_of(&toft_shared_sources, source);
   return calls != NULL && calls->ask(source, size);
 }
-
-/* The source from which an arena on `source` takes its blocks: if the budget counts live bytes, these are not. */
 static toft_source *toft_source_for_arena(toft_source *source) {
   const toft_budget_calls *calls = toft_calls_of(&toft_budgets, source);
   return calls != NULL ? calls->source_for_arena(source) : source;
 }
-
-/* ---- the portion of an arena ---- */
-
 static toft_portion *toft_portion_of(const toft_state *a) { return a->state & TOFT_COUNTS_LIVE ? a->portion : NULL; }
-
-/* The bytes that count: adopted arenas have portions of their own. */
 static uint64_t toft_portion_used(const toft_state *a) {
   return a->live - a->adopted_live + toft_claimed_bytes(a);
 }
-
 static void toft_portion_set_budget(toft_state *a, const toft_portion *p) {
   uint64_t granted = p->granted + a->adopted_live;
   a->budget = granted < p->limit ? granted : p->limit;
 }
-
-/* A part of toft_set_limit: returns what the arena does not use and sets its limit on live bytes. */
 static void toft_portion_update(toft_state *a) {
   toft_portion *p = a->portion;
   size_t used = (size_t)toft_portion_used(a);
@@ -3069,16 +2103,12 @@ static void toft_portion_update(toft_state *a) {
   p->refused = 0;
   toft_portion_set_budget(a, p);
 }
-
-/* Returns all that the arena does not use. toft_set_limit follows. */
 static void toft_portion_return(toft_state *a) {
   toft_portion *p = toft_portion_of(a);
   if (p == NULL) return;
   toft_budgets->shrink(p, (size_t)toft_portion_used(a), 1);
   toft_portion_set_budget(a, p);
 }
-
-/* Makes room for `charge` more live bytes. 0: refused, by the arena's own limit or by a budget. */
 static TOFT_COLD int toft_portion_grow(toft_state *a, size_t charge) {
   toft_portion *p = toft_portion_of(a);
   if (p == NULL) return 0;
@@ -3090,8 +2120,6 @@ static TOFT_COLD int toft_portion_grow(toft_state *a, size_t charge) {
   toft_portion_set_budget(a, p);
   return grown;
 }
-
-/* For an arena that has allocated nothing. 0: no memory. toft_set_limit follows. */
 static int toft_portion_begin(toft_state *a) {
   const toft_budget_calls *calls = toft_calls_of(&toft_budgets, a->source);
   toft_portion *p = NULL;
@@ -3102,8 +2130,6 @@ static int toft_portion_begin(toft_state *a) {
   a->state |= TOFT_COUNTS_LIVE;
   return 1;
 }
-
-/* Returns all of it. The arena is not used any more. */
 static void toft_portion_end(toft_state *a) {
   toft_portion *p = toft_portion_of(a);
   if (p == NULL) return;
@@ -3112,28 +2138,18 @@ static void toft_portion_end(toft_state *a) {
   a->budget = p->limit;
   toft_os_heap_put(p);
 }
-
-/* ---- the arena's own limit ---- */
-
 static uint64_t toft_own_budget(const toft_state *a) {
   const toft_portion *p = toft_portion_of(a);
   return p != NULL ? p->limit : a->budget;
 }
-
-/* toft_set_limit follows. */
 static void toft_set_own_budget(toft_state *a, uint64_t bytes) {
   *(a->state & TOFT_COUNTS_LIVE ? &a->portion->limit : &a->budget) = bytes;
 }
-
-/* Bytes of live that a budget refused in this operation; 0: none. */
 static size_t toft_refused_live(const toft_state *a) {
   const toft_portion *p = toft_portion_of(a);
   return p != NULL ? p->refused : 0;
 }
-
-/* After a refusal: as toft_budget_ask, for live bytes. */
 static int toft_budget_ask_live(const toft_state *a, size_t size) { return toft_budgets->ask_live(a->portion, size); }
-
 #else
 static int toft_budget_ask(const toft_source *source, size_t size) {
   (void)source, (void)size;
@@ -3154,33 +2170,22 @@ static void toft_portion_end(toft_state *a) { (void)a; }
 static uint64_t toft_own_budget(const toft_state *a) { return a->budget; }
 static void toft_set_own_budget(toft_state *a, uint64_t bytes) { a->budget = bytes; }
 #endif
-
 #endif
-
-/* ==== core/blocks.c ==== */
-/* The block list of an arena, its accounting by subtraction, and toft_set_limit, the one function that computes
- * limit. Every op calls toft_sync_in first and toft_set_limit last. */
 #ifndef TOFT_CORE_BLOCKS_C
 #define TOFT_CORE_BLOCKS_C
-
 static toft_state *toft_state_of(const toft_arena *head) { return (toft_state *)(uintptr_t)head; }
-
-/* Initialises the second part of the state on the first slow call, so that an arena without one never pays for it. */
 static void toft_complete_state(toft_state *a) {
   memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
   a->initial.size = a->initial_size;
   a->initial.source = a->state & TOFT_IN_BUFFER ? NULL : a->source;
-  a->initial.epoch = a->head.epoch & ~(uintptr_t)1; /* an instrument may have set bit 0 */
+  a->initial.epoch = a->head.epoch & ~(uintptr_t)1;
   a->current = a->newest = &a->initial;
   a->source_calls = a->initial.source != NULL;
   a->state &= ~(uint32_t)TOFT_PRISTINE;
 }
-
 static void toft_update_peak(toft_state *a) {
   if (a->live > a->peak) a->peak = a->live;
 }
-
-/* Brings live and allocated up to the cursor. `allocated` misses what was allocated and rewound inline since. */
 static void toft_sync(toft_state *a) {
   ptrdiff_t moved = a->head.cursor - a->synced;
   if (moved > 0) a->allocated += (uint64_t)moved;
@@ -3188,35 +2193,26 @@ static void toft_sync(toft_state *a) {
   a->synced = a->head.cursor;
   toft_update_peak(a);
 }
-
-/* A state that was overwritten, for instance by letters, may have TOFT_PRISTINE set. */
 static int toft_is_pristine(const toft_state *a) {
   return (a->state & ~(uint32_t)(TOFT_CACHEABLE | TOFT_IN_BUFFER | TOFT_IN_REGION)) == TOFT_PRISTINE;
 }
-
 static TOFT_COLD void toft_sync_in_slow(toft_state *a) {
   if (toft_is_pristine(a))
     toft_complete_state(a);
   else
     toft_observe_sync(a);
 }
-
 static void toft_sync_in(toft_state *a) {
   if (TOFT_UNLIKELY(a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED | TOFT_IS_SUBJECT))) toft_sync_in_slow(a);
   toft_sync(a);
 }
-
-#define TOFT_SEALED (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED) /* every allocation takes the slow path */
+#define TOFT_SEALED (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)
 #define TOFT_MOVES_LIMIT \
   (TOFT_SEALED | TOFT_COUNTS_LIVE | TOFT_CLEARS | TOFT_INSTRUMENTED | TOFT_IS_HARDENED | TOFT_IS_SUBJECT)
-
-/* The limit of an arena with a budget, or with one of TOFT_MOVES_LIMIT. */
 static TOFT_NOINLINE void toft_set_limit_slow(toft_state *a) {
   size_t remaining = (size_t)(a->end - a->head.cursor);
   if (TOFT_UNLIKELY(a->state & TOFT_COUNTS_LIVE)) toft_portion_update(a);
   uintptr_t sealed = (a->state & TOFT_SEALED) != 0;
-  /* Above the budget an inline free would expose bytes beyond it. Bytes that are freed go back to a budget, or are
-   * cleared. */
   uintptr_t slow_rewinds = sealed | (a->live > a->budget) | ((a->state & (TOFT_COUNTS_LIVE | TOFT_CLEARS)) != 0);
   if (a->budget != UINT64_MAX) {
     uint64_t affordable = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
@@ -3227,9 +2223,6 @@ static TOFT_NOINLINE void toft_set_limit_slow(toft_state *a) {
   a->head.limit = a->head.cursor + (sealed ? 0 : remaining);
   a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | slow_rewinds;
 }
-
-/* Sets limit to the lowest of block end, budget and next sample, or to the cursor if every allocation must take the
- * slow path; sets the epoch's lowest bit if rewinds must call ops too. */
 static void toft_set_limit(toft_state *a) {
   if ((a->state & TOFT_MOVES_LIMIT) != 0 || a->budget != UINT64_MAX) {
     toft_set_limit_slow(a);
@@ -3238,33 +2231,22 @@ static void toft_set_limit(toft_state *a) {
   a->head.limit = a->end;
   a->head.epoch &= ~(uintptr_t)1;
 }
-
-/* A returned lease is sealed until it is leased again. `limit`: as toft_set_limit computed it for the empty arena. */
 TOFT_INLINE void toft_seal(toft_state *a) { a->head.limit = a->head.cursor; }
 TOFT_INLINE void toft_unseal(toft_state *a, unsigned char *limit) { a->head.limit = limit; }
-
-/* Brackets a user callback. Precondition: the arena is consistent. Ops are refused during it. The result is passed to
- * toft_end_callback. */
 static uint32_t toft_begin_callback(toft_state *a) {
   uint32_t was_busy = a->state & TOFT_BUSY;
   a->state |= TOFT_BUSY;
   toft_set_limit(a);
   return was_busy;
 }
-
 static void toft_end_callback(toft_state *a, uint32_t was_busy) {
   if (!was_busy) a->state &= ~(uint32_t)TOFT_BUSY;
 }
-
 static void toft_report_failure(toft_state *a, size_t size, size_t align, int code) {
   if (a->failure != NULL) a->failure(a->failure_arg, &a->head, size, align, code);
 }
-
 static uintptr_t toft_epoch(const toft_state *a) { return a->head.epoch & ~(uintptr_t)1; }
-
-/* Makes older marks take the slow path. */
 static void toft_next_epoch(toft_state *a) { a->head.epoch += 2; }
-
 static TOFT_NOINLINE int toft_fits_budget_slow(toft_state *a, size_t charge) {
   uint64_t claimed = toft_claimed_bytes(a);
   if (charge == 0) return 1;
@@ -3272,44 +2254,30 @@ static TOFT_NOINLINE int toft_fits_budget_slow(toft_state *a, size_t charge) {
   if (a->live + claimed <= a->budget && charge <= a->budget - a->live - claimed) return 1;
   return TOFT_UNLIKELY(a->state & TOFT_COUNTS_LIVE) && toft_portion_grow(a, charge);
 }
-
-/* Whether `charge` more bytes fit the budget. A claimed range counts as used until it is returned. 0 always fits. */
 TOFT_INLINE int toft_fits_budget(toft_state *a, size_t charge) {
   return TOFT_LIKELY(a->budget == UINT64_MAX && !(a->state & TOFT_INSTRUMENTED)) || toft_fits_budget_slow(a, charge);
 }
-
-/* As toft_fits_budget, for bytes that count for a budget already. */
 static int toft_fits_budget_of_arena(toft_state *a, uint64_t charge) {
   uint64_t used = a->live + toft_claimed_bytes(a), budget = toft_own_budget(a);
   if ((a->state & TOFT_INSTRUMENTED) && charge != 0 && !toft_observe_charge(a, (size_t)charge)) return 0;
   return charge == 0 || (used <= budget && charge <= budget - used);
 }
-
 static int toft_count_detached(toft_state *a, const void *what, size_t bytes, int change) {
   return TOFT_LIKELY(!(a->state & TOFT_INSTRUMENTED)) || toft_observe_detached(a, what, bytes, change);
 }
-
-/* Updates the peak of this round, which leaves out adopted arenas. */
 static void toft_update_round_peak(toft_state *a, uint64_t live) {
   uint64_t own = live - a->adopted_live;
   if (own > a->round_peak) a->round_peak = own;
 }
-
-/* ---- geometry ---- */
-
-/* A source that extends blocks in place provides one block only; its offset is not staggered, as it would depend on
- * the size. */
 static size_t toft_block_offset(const toft_block_header *b) {
   if (TOFT_UNLIKELY(toft_is_guarded(b->source)))
     return (size_t)(toft_guard_of(b)->start - (const unsigned char *)(const void *)b);
   if (b->kind != TOFT_BLOCK_REGULAR || (b->source != NULL && b->source->extend != NULL)) return TOFT_HEADER;
   return toft_stagger(b->size, b->index);
 }
-
 static unsigned char *toft_block_start(const toft_state *a, toft_block_header *b) {
   return b == &a->initial ? a->initial_start : (unsigned char *)b + toft_block_offset(b);
 }
-
 static unsigned char *toft_block_end(const toft_state *a, toft_block_header *b) {
   if (b == &a->initial) return a->initial_end;
   if (TOFT_UNLIKELY(toft_is_guarded(b->source))) return toft_guard_of(b)->end;
@@ -3317,36 +2285,22 @@ static unsigned char *toft_block_end(const toft_state *a, toft_block_header *b) 
     return (unsigned char *)b + b->size;
   return (unsigned char *)b + toft_block_offset(b) + toft_usable(b->size);
 }
-
 static unsigned char *toft_block_used_end(const toft_state *a, const toft_block_header *b) {
   return b == a->current ? a->head.cursor : b->used_end;
 }
-
-/* ---- freed bytes ---- */
-
-/* Nothing if the range is empty. */
 static void toft_clear(unsigned char *from, const unsigned char *to) {
   if (from < to) memset(from, 0, (size_t)(to - from));
 }
-
-/* The bytes of [from, to) are not in use any more, and may be allocated again or not. */
 static void toft_clear_freed(const toft_state *a, unsigned char *from, const unsigned char *to) {
   if (TOFT_UNLIKELY(a->state & TOFT_CLEARS)) toft_clear(from, to);
 }
-
 static TOFT_NOINLINE void toft_freed_slow(const toft_state *a, unsigned char *from, unsigned char *to) {
   toft_clear_freed(a, from, to);
   if (a->state & TOFT_OBSERVED) toft_mark_freed(a, from, to);
 }
-
-/* As toft_clear_freed, for bytes that may be allocated again. */
 TOFT_INLINE void toft_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
   if (TOFT_UNLIKELY(a->state & (TOFT_OBSERVED | TOFT_CLEARS))) toft_freed_slow(a, from, to);
 }
-
-/* ---- taking ---- */
-
-/* A block of exactly `size` bytes: a spare, or from the source. NULL: there is none. */
 static toft_block_header *toft_block_take(toft_state *a, size_t size) {
   for (toft_block_header **at = &a->spares; *at != NULL; at = &(*at)->next) {
     toft_block_header *b = *at;
@@ -3359,7 +2313,7 @@ static toft_block_header *toft_block_take(toft_state *a, size_t size) {
   if (a->source == NULL) return NULL;
   a->source_calls++;
   toft_block_header *b = (toft_block_header *)a->source->take(a->source, size);
-  if (b != NULL && ((uintptr_t)b & 63) != 0) { /* violates the source's contract */
+  if (b != NULL && ((uintptr_t)b & 63) != 0) {
     a->source->put(a->source, b, size);
     return NULL;
   }
@@ -3372,11 +2326,7 @@ static toft_block_header *toft_block_take(toft_state *a, size_t size) {
   b->source = a->source;
   return b;
 }
-
-/* Whether the source refused the last block that was requested. */
 static int toft_was_refused(const toft_state *a) { return (a->state & TOFT_REFUSED) != 0; }
-
-/* Makes b the newest block of the list. */
 static void toft_block_push(toft_state *a, toft_block_header *b, uint32_t kind) {
   toft_next_epoch(a);
   b->kind = kind;
@@ -3387,19 +2337,14 @@ static void toft_block_push(toft_state *a, toft_block_header *b, uint32_t kind) 
   b->u.below = a->current;
   a->newest = b;
 }
-
 static void toft_make_current(toft_state *a, toft_block_header *b, unsigned char *cursor) {
   a->current = b;
   a->head.cursor = a->synced = cursor;
   a->end = toft_block_end(a, b);
 }
-
-/* After a reset that found the initial block too small: it counts as full, and `first_size` is the size of the next
- * block. */
 static int toft_initial_is_idle(const toft_state *a) {
   return (a->state & TOFT_INITIAL_IDLE) != 0 && a->current == &a->initial;
 }
-
 static void toft_make_initial_current(toft_state *a, int idle) {
   a->newest = &a->initial;
   a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
@@ -3407,22 +2352,16 @@ static void toft_make_initial_current(toft_state *a, int idle) {
   toft_make_current(a, &a->initial, idle ? a->initial_end : a->initial_start);
   a->initial.used_end = a->head.cursor;
 }
-
-/* ---- returning ---- */
-
 static void toft_block_put(toft_state *a, toft_block_header *b) {
   if (TOFT_UNLIKELY(a->state & TOFT_OBSERVED) && toft_observe_put(a, b, 0)) return;
   b->source->put(b->source, b, b->size);
 }
-
 static void toft_block_keep(toft_state *a, toft_block_header *b) {
   b->kind = TOFT_BLOCK_SPARE;
   b->next = a->spares;
   a->spares = b;
   a->spare_bytes += b->size;
 }
-
-/* Returns the source within a limited source or a budget. NULL: the source has no limit that is known. */
 static toft_source *toft_limit_inner(const toft_source *source) {
 #ifndef TOFT_OMIT_METERS
   const toft_budget_calls *calls = toft_calls_of(&toft_budgets, source);
@@ -3432,46 +2371,7 @@ static toft_source *toft_limit_inner(const toft_source *source) {
              ? ((const toft_limited_source *)(const void *)source)->inner
              : NULL;
 }
-
-/* The limit is for several arenas, so what one of them keeps would be refused to the others. */
 static int toft_is_limited(const toft_source *source) { return toft_limit_inner(source) != NULL; }
-
-static toft_source *toft_limits_innermost(toft_source *source) {
-  for (toft_source *inner; (inner = toft_limit_inner(source)) != NULL;) source = inner;
-  return source;
-}
-
-/* Subtracts a block from the limits of `source` and of those within it, down to `end`. */
-static void toft_limits_uncharge(toft_source *source, const toft_source *end, size_t size) {
-  for (toft_source *inner; source != end; source = inner) {
-    inner = toft_limit_inner(source);
-#ifndef TOFT_OMIT_METERS
-    const toft_budget_calls *calls = toft_calls_of(&toft_budgets, source);
-    if (calls != NULL) calls->uncharge(source, size);
-#endif
-    if (source->take == toft_limited_source_take) toft_limited_source_uncharge(source, size);
-  }
-}
-
-/* Adds a block to the limits of `source` and of those within it. 0: one of them refuses; nothing was added. */
-static int toft_limits_charge(toft_source *source, size_t size) {
-  for (toft_source *at = source, *inner; (inner = toft_limit_inner(at)) != NULL; at = inner) {
-    int grants;
-#ifndef TOFT_OMIT_METERS
-    const toft_budget_calls *calls = toft_calls_of(&toft_budgets, at);
-    if (calls != NULL)
-      grants = calls->charge(at, size);
-    else
-#endif
-      grants = toft_limited_source_charge((toft_limited_source *)(void *)at, size);
-    if (grants) continue;
-    toft_limits_uncharge(source, at, size);
-    return 0;
-  }
-  return 1;
-}
-
-/* P12: keeps b as a spare; above the bound, the oldest spares go to the source. */
 static void toft_block_drop(toft_state *a, toft_block_header *b) {
   if (toft_is_limited(a->source)) {
     toft_block_put(a, b);
@@ -3488,7 +2388,6 @@ static void toft_block_drop(toft_state *a, toft_block_header *b) {
     *at = NULL;
   }
 }
-
 static void toft_put_spares(toft_state *a, size_t keep) {
   while (a->spares != NULL && a->spare_bytes > keep) {
     toft_block_header *b = a->spares;
@@ -3497,15 +2396,11 @@ static void toft_put_spares(toft_state *a, size_t keep) {
     toft_block_put(a, b);
   }
 }
-
-/* P13: whether the current block is the only one beside the initial block, and nothing was allocated from it. */
 static int toft_current_is_unused(const toft_state *a) {
   toft_block_header *b = a->current;
   return a->live == 0 && b != &a->initial && b == a->newest && b->next == &a->initial &&
          a->head.cursor == toft_block_start(a, b);
 }
-
-/* P13: makes the empty initial block current and not idle. Older marks mean its first byte from then on. */
 static void toft_restart_in_initial(toft_state *a) {
   a->first_size = 0;
   a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
@@ -3514,17 +2409,12 @@ static void toft_restart_in_initial(toft_state *a) {
   toft_next_epoch(a);
   a->trim_epoch = toft_epoch(a);
 }
-
-/* Precondition: toft_current_is_unused. */
 static void toft_put_current(toft_state *a) {
   toft_block_header *b = a->current;
   a->newest = &a->initial;
   toft_block_put(a, b);
   toft_restart_in_initial(a);
 }
-
-/* P9: returns what the arena keeps and does not use: spares, an unused current block, the idleness of the initial
- * block. 0: there is no such thing. */
 static int toft_return_idle(toft_state *a) {
   int any = a->spares != NULL;
   toft_put_spares(a, 0);
@@ -3537,9 +2427,6 @@ static int toft_return_idle(toft_state *a) {
   toft_restart_in_initial(a);
   return 1;
 }
-
-/* Unlinks the newest block, subtracts its bytes from live, and makes the block below it current. Not for the initial
- * block. */
 static toft_block_header *toft_block_pop(toft_state *a) {
   toft_block_header *b = a->newest;
   a->newest = b->next;
@@ -3553,18 +2440,10 @@ static toft_block_header *toft_block_pop(toft_state *a) {
   }
   return b;
 }
-
-/* ---- cleanups ---- */
-
-/* In a hardened arena an overflow must not reach the function's pointer. */
 static void toft_cleanup_drop(toft_state *a, toft_cleanup_node *node) {
   if (node->user.fn != toft_release_adopted) toft_os_heap_put(node);
-  toft_set_limit(a); /* its canary covers the list */
+  toft_set_limit(a);
 }
-
-/* Runs the cleanups registered after `epoch`, newest first, each once, up to the first one whose function is `until`,
- * which is removed and whose argument is returned. The arena is sealed and refuses ops during it, and then stays so.
- * NULL: there is none, or `until` is NULL. */
 static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*until)(void *)) {
   if (a->cleanups == NULL || a->cleanups->epoch <= epoch) return NULL;
   a->state |= TOFT_BUSY;
@@ -3587,58 +2466,41 @@ static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*unti
   a->state &= ~(uint32_t)TOFT_BUSY;
   return NULL;
 }
-
 static void toft_run_cleanups(toft_state *a, uintptr_t epoch) { (void)toft_run_cleanups_until(a, epoch, NULL); }
-
 #endif
 #ifndef TOFT_OMIT_METERS
-
-/* ==== core/budget.c ==== */
-/* Budgets: a source that counts its blocks for itself and its parents, the live bytes of its arenas, which have
- * portions of them, and the callback for a request that one of their limits refuses. */
 #ifndef TOFT_CORE_BUDGET_C
 #define TOFT_CORE_BUDGET_C
-
-/* A limited sum; atomic. */
 typedef struct toft_budget_sum {
   size_t limit, now, peak, refusals;
 } toft_budget_sum;
-
 enum { TOFT_RESERVED_BYTES, TOFT_LIVE_BYTES };
-
-/* A budget has two sources: arenas take blocks from the second if their live bytes are counted apart. */
 typedef struct toft_budget_source_state {
-  toft_source source; /* first */
+  toft_source source;
   toft_budget *budget;
-  int counts_live; /* its blocks count as live bytes */
+  int counts_live;
 } toft_budget_source_state;
-
 struct toft_budget {
   toft_budget_source_state of_objects, of_arenas;
   toft_budget *parent;
   toft_source *inner;
   toft_budget_sum sums[2];
-  size_t parked, children; /* atomic; parked: live bytes that arenas may hold without using them */
-  size_t charged;          /* atomic; bytes of toft_budget_charge */
-  int counts_live;         /* constant while there are blocks or children */
+  size_t parked, children;
+  size_t charged;
+  int counts_live;
   toft_budget_fn *refused;
   void *refused_arg;
   char name[32];
   uint64_t id;
-  toft_budget *next, *previous; /* in the list of the process */
+  toft_budget *next, *previous;
 };
-
 static const toft_budget_source_state *toft_budget_source_of(const toft_source *source) {
   return (const toft_budget_source_state *)(const void *)source;
 }
-
-/* ---- accounting ---- */
-
 static void toft_budget_raise_peak(toft_budget_sum *s) {
   size_t peak = TOFT_LOAD(&s->peak), now = TOFT_LOAD(&s->now);
   while (now > peak && !TOFT_CAS_RELAXED(&s->peak, &peak, now)) continue;
 }
-
 static int toft_budget_add_one(toft_budget_sum *s, size_t size) {
   size_t now = TOFT_LOAD(&s->now), limit;
   do {
@@ -3647,15 +2509,11 @@ static int toft_budget_add_one(toft_budget_sum *s, size_t size) {
   } while (!TOFT_CAS_RELAXED(&s->now, &now, now + size));
   return 1;
 }
-
-/* Subtracts from b and its parents below `end`. */
 static void toft_budget_subtract(toft_budget *b, const toft_budget *end, int which, size_t size) {
   for (; b != end; b = b->parent) {
     TOFT_ADD(&b->sums[which].now, 0 - size);
   }
 }
-
-/* Adds to b and all its parents. NULL: done; else the one that refuses, and nothing was added. */
 static toft_budget *toft_budget_add(toft_budget *b, int which, size_t size) {
   for (toft_budget *at = b; at != NULL; at = at->parent)
     if (!toft_budget_add_one(&at->sums[which], size)) {
@@ -3665,35 +2523,26 @@ static toft_budget *toft_budget_add(toft_budget *b, int which, size_t size) {
   for (toft_budget *at = b; at != NULL; at = at->parent) toft_budget_raise_peak(&at->sums[which]);
   return NULL;
 }
-
-/* As toft_budget_add, and counts the refusal. 0: refused. */
 static int toft_budget_request(toft_budget *b, int which, size_t size) {
   toft_budget *refusing = toft_budget_add(b, which, size);
   if (refusing != NULL) TOFT_ADD(&refusing->sums[which].refusals, 1);
   return refusing == NULL;
 }
-
 static size_t toft_budget_room(const toft_budget *b, int which) {
   const toft_budget_sum *s = &b->sums[which];
   size_t limit = TOFT_LOAD(&s->limit), now = TOFT_LOAD(&s->now);
   return now < limit ? limit - now : 0;
 }
-
-/* ---- the source ---- */
-
 static void toft_budget_unblock(const toft_budget_source_state *s, size_t size) {
   if (s->counts_live) toft_budget_subtract(s->budget, NULL, TOFT_LIVE_BYTES, size);
   toft_budget_subtract(s->budget, NULL, TOFT_RESERVED_BYTES, size);
 }
-
-/* Counts a block of that size, or more bytes of one. 0: refused. */
 static int toft_budget_block(const toft_budget_source_state *s, size_t size) {
   if (!toft_budget_request(s->budget, TOFT_RESERVED_BYTES, size)) return 0;
   if (!s->counts_live || toft_budget_request(s->budget, TOFT_LIVE_BYTES, size)) return 1;
   toft_budget_subtract(s->budget, NULL, TOFT_RESERVED_BYTES, size);
   return 0;
 }
-
 static void *toft_budget_take(toft_source *self, size_t size) {
   const toft_budget_source_state *s = toft_budget_source_of(self);
   toft_source *inner = s->budget->inner;
@@ -3702,14 +2551,12 @@ static void *toft_budget_take(toft_source *self, size_t size) {
   if (block == NULL) toft_budget_unblock(s, size);
   return block;
 }
-
 static void toft_budget_put(toft_source *self, void *block, size_t size) {
   const toft_budget_source_state *s = toft_budget_source_of(self);
   toft_source *inner = s->budget->inner;
   inner->put(inner, block, size);
   toft_budget_unblock(s, size);
 }
-
 static int toft_budget_extend(toft_source *self, void *block, size_t size, size_t want) {
   const toft_budget_source_state *s = toft_budget_source_of(self);
   toft_source *inner = s->budget->inner;
@@ -3722,7 +2569,6 @@ static int toft_budget_extend(toft_source *self, void *block, size_t size, size_
   if (want < size) toft_budget_unblock(s, size - want);
   return 1;
 }
-
 static void toft_budget_source_init(toft_budget_source_state *s, toft_budget *b, int counts_live) {
   s->source.take = toft_budget_take;
   s->source.put = toft_budget_put;
@@ -3730,24 +2576,17 @@ static void toft_budget_source_init(toft_budget_source_state *s, toft_budget *b,
   s->budget = b;
   s->counts_live = counts_live;
 }
-
-/* ---- portions of live bytes ---- */
-
 #define TOFT_PORTION_SPARE_MAX (64 * TOFT_KIB)
-#define TOFT_PARKED_SHARE 128 /* of a limit may be parked: less than 1 % */
-
+#define TOFT_PARKED_SHARE 128
 static void toft_budget_unpark(toft_budget *b, const toft_budget *end, size_t spare) {
   for (; b != end; b = b->parent) {
     TOFT_ADD(&b->parked, 0 - spare);
   }
 }
-
-/* The bytes that may still be parked at a level. */
 static size_t toft_budget_parking(const toft_budget *b, size_t parked) {
   size_t most = TOFT_LOAD(&b->sums[TOFT_LIVE_BYTES].limit) / TOFT_PARKED_SHARE;
   return parked < most ? most - parked : 0;
 }
-
 static int toft_budget_park_one(toft_budget *b, size_t spare) {
   size_t parked = TOFT_LOAD(&b->parked);
   do
@@ -3755,8 +2594,6 @@ static int toft_budget_park_one(toft_budget *b, size_t spare) {
   while (!TOFT_CAS_RELAXED(&b->parked, &parked, parked + spare));
   return 1;
 }
-
-/* The spare bytes of an arena, which are counted as parked: less the more others have. */
 static size_t toft_budget_park(toft_budget *b) {
   size_t spare = TOFT_PORTION_SPARE_MAX;
   for (const toft_budget *at = b; at != NULL; at = at->parent)
@@ -3768,12 +2605,10 @@ static size_t toft_budget_park(toft_budget *b) {
     }
   return spare;
 }
-
 static toft_source *toft_budget_for_arena(toft_source *source) {
   toft_budget *b = toft_budget_source_of(source)->budget;
   return b->counts_live ? &b->of_arenas.source : source;
 }
-
 static int toft_budget_begin(toft_source *source, toft_portion **made) {
   toft_budget *b = toft_budget_source_of(source)->budget;
   if (source != &b->of_arenas.source) return 1;
@@ -3785,7 +2620,6 @@ static int toft_budget_begin(toft_source *source, toft_portion **made) {
   return 1;
 }
 TOFT_STATIC_ASSERT(portion, sizeof(toft_portion) <= 64);
-
 static void toft_budget_shrink(toft_portion *p, size_t granted, int last) {
   toft_budget_subtract(p->budget, NULL, TOFT_LIVE_BYTES, p->granted - granted);
   p->granted = granted;
@@ -3793,7 +2627,6 @@ static void toft_budget_shrink(toft_portion *p, size_t granted, int last) {
   toft_budget_unpark(p->budget, NULL, p->spare);
   p->spare = 0;
 }
-
 static int toft_budget_grow(toft_portion *p, size_t granted) {
   if (!toft_budget_request(p->budget, TOFT_LIVE_BYTES, granted - p->granted)) return 0;
   p->granted = granted;
@@ -3802,31 +2635,21 @@ static int toft_budget_grow(toft_portion *p, size_t granted) {
   if (toft_budget_add(p->budget, TOFT_LIVE_BYTES, p->spare / 2) == NULL) p->granted += p->spare / 2;
   return 1;
 }
-
-/* ---- refusals ---- */
-
-/* The budget whose limit refuses `size` bytes; NULL: none. */
 static toft_budget *toft_budget_refusing(toft_budget *b, int which, size_t size) {
   while (b != NULL && toft_budget_room(b, which) >= size) b = b->parent;
   return b;
 }
-
-/* A callback that runs on this thread. */
 typedef struct toft_budget_running {
   const toft_budget *budget;
-  const struct toft_budget_running *outer; /* which called this one */
+  const struct toft_budget_running *outer;
 } toft_budget_running;
 TOFT_PER_THREAD const toft_budget_running *toft_running_callback;
 #define toft_running_callback TOFT_OWN(toft_running_callback)
-
 static int toft_budget_is_running(const toft_budget *b) {
   const toft_budget_running *at = toft_running_callback;
   while (at != NULL && at->budget != b) at = at->outer;
   return at != NULL;
 }
-
-/* Calls the callback of the budget that refused `size` bytes, unless it runs on this thread: it would call itself
- * without end. Returns its answer. NULL: other threads have returned enough since the refusal. */
 static int toft_budget_call(toft_budget *b, size_t size) {
   if (b == NULL) return 1;
   if (b->refused == NULL || toft_budget_is_running(b)) return 0;
@@ -3836,24 +2659,17 @@ static int toft_budget_call(toft_budget *b, size_t size) {
   toft_running_callback = running.outer;
   return again;
 }
-
-/* For a request that needs a block of at least `size` bytes. */
 static int toft_budget_ask_blocks(const toft_source *source, size_t size) {
   const toft_budget_source_state *s = toft_budget_source_of(source);
   toft_budget *b = toft_budget_refusing(s->budget, TOFT_RESERVED_BYTES, size);
   if (b == NULL && s->counts_live) b = toft_budget_refusing(s->budget, TOFT_LIVE_BYTES, size);
   return toft_budget_call(b, size);
 }
-
 static int toft_budget_ask_portion(const toft_portion *p, size_t size) {
   return toft_budget_call(toft_budget_refusing(p->budget, TOFT_LIVE_BYTES, size), size);
 }
-
-/* ---- the list of the process, by id ---- */
-
 static toft_budget *toft_first_budget, *toft_last_budget;
 static uint64_t toft_last_budget_id;
-
 static void toft_budget_link(toft_budget *b) {
   toft_arm_fork();
   toft_lock_take(&toft_budget_list_lock);
@@ -3863,19 +2679,16 @@ static void toft_budget_link(toft_budget *b) {
   toft_last_budget = b;
   TOFT_UNLOCK(&toft_budget_list_lock);
 }
-
 static void toft_budget_unlink(const toft_budget *b) {
   toft_lock_take(&toft_budget_list_lock);
   *(b->previous != NULL ? &b->previous->next : &toft_first_budget) = b->next;
   *(b->next != NULL ? &b->next->previous : &toft_last_budget) = b->previous;
   TOFT_UNLOCK(&toft_budget_list_lock);
 }
-
 static const toft_budget *toft_budget_root(const toft_budget *b) {
   while (b->parent != NULL) b = b->parent;
   return b;
 }
-
 static size_t toft_budget_list(const toft_source *source, uint64_t id, toft_budget_entry *out, size_t n) {
   const toft_budget *root = source != NULL ? toft_budget_root(toft_budget_source_of(source)->budget) : NULL;
   size_t count = 0;
@@ -3893,7 +2706,6 @@ static size_t toft_budget_list(const toft_source *source, uint64_t id, toft_budg
   TOFT_UNLOCK(&toft_budget_list_lock);
   return count;
 }
-
 static toft_source *toft_budget_inner(const toft_source *source) {
   return toft_budget_source_of(source)->budget->inner;
 }
@@ -3903,15 +2715,11 @@ static int toft_budget_charge_block(const toft_source *source, size_t size) {
 static void toft_budget_uncharge_block(const toft_source *source, size_t size) {
   toft_budget_unblock(toft_budget_source_of(source), size);
 }
-
 static const toft_budget_calls toft_calls_of_budgets = {
     toft_budget_take,  toft_budget_ask_blocks,   toft_budget_for_arena,      toft_budget_begin,
     toft_budget_grow,  toft_budget_shrink,       toft_budget_ask_portion,    toft_budget_list,
     toft_budget_inner, toft_budget_charge_block, toft_budget_uncharge_block,
 };
-
-/* ---- API ---- */
-
 toft_budget *toft_budget_create(const toft_budget_options *options) {
   toft_budget_options o = TOFT_BUDGET_OPTIONS;
   if (options != NULL) {
@@ -3920,7 +2728,7 @@ toft_budget *toft_budget_create(const toft_budget_options *options) {
   }
   size_t length = o.name != NULL ? strlen(o.name) : 0;
   if (length >= sizeof((toft_budget *)0)->name || (o.parent != NULL && o.source != NULL)) return NULL;
-  if (toft_region_under(o.source) != NULL) return NULL; /* its counts and the process's list of budgets lie elsewhere */
+  if (toft_region_under(o.source) != NULL) return NULL;
   toft_budget *b = (toft_budget *)toft_os_heap_take(toft_round(sizeof *b, 64), 64);
   if (b == NULL) return NULL;
   memset(b, 0, sizeof *b);
@@ -3939,11 +2747,9 @@ toft_budget *toft_budget_create(const toft_budget_options *options) {
   TOFT_STORE_POINTER(const toft_budget_calls, &toft_budgets, &toft_calls_of_budgets);
   return b;
 }
-
 static int toft_budget_is_used(const toft_budget *b) {
   return TOFT_LOAD(&b->sums[TOFT_RESERVED_BYTES].now) != 0 || TOFT_LOAD(&b->children) != 0;
 }
-
 int toft_budget_release(toft_budget *b) {
   if (b == NULL) return TOFT_OK;
   if (toft_budget_is_used(b)) return TOFT_EBUSY;
@@ -3952,13 +2758,10 @@ int toft_budget_release(toft_budget *b) {
   toft_os_heap_put(b);
   return TOFT_OK;
 }
-
 toft_source *toft_budget_source(toft_budget *b) { return &b->of_objects.source; }
 const char *toft_budget_name(const toft_budget *b) { return b->name; }
 toft_budget *toft_budget_parent(const toft_budget *b) { return b->parent; }
-
 void toft_budget_set_limit(toft_budget *b, size_t limit) { TOFT_STORE(&b->sums[TOFT_RESERVED_BYTES].limit, limit); }
-
 int toft_budget_limit_live(toft_budget *b, size_t limit) {
   if (!b->counts_live) {
     if (toft_budget_is_used(b)) return TOFT_EBUSY;
@@ -3967,7 +2770,6 @@ int toft_budget_limit_live(toft_budget *b, size_t limit) {
   TOFT_STORE(&b->sums[TOFT_LIVE_BYTES].limit, limit);
   return TOFT_OK;
 }
-
 int toft_budget_charge(toft_budget *b, size_t size) {
   const toft_budget_source_state *s = &b->of_objects;
   if (!toft_budget_block(s, size) && !(toft_budget_ask_blocks(&s->source, size) && toft_budget_block(s, size)))
@@ -3975,7 +2777,6 @@ int toft_budget_charge(toft_budget *b, size_t size) {
   TOFT_ADD(&b->charged, size);
   return TOFT_OK;
 }
-
 int toft_budget_uncharge(toft_budget *b, size_t size) {
   size_t charged = TOFT_LOAD(&b->charged);
   do
@@ -3984,13 +2785,11 @@ int toft_budget_uncharge(toft_budget *b, size_t size) {
   toft_budget_unblock(&b->of_objects, size);
   return TOFT_OK;
 }
-
 static size_t toft_budget_available(const toft_budget *b, int which) {
   size_t available = SIZE_MAX;
   for (; b != NULL; b = b->parent) available = toft_min(available, toft_budget_room(b, which));
   return available;
 }
-
 toft_budget_stats toft_budget_get_stats(const toft_budget *b) {
   const toft_budget_sum *sum = &b->sums[TOFT_RESERVED_BYTES];
   toft_budget_stats s;
@@ -4002,7 +2801,6 @@ toft_budget_stats toft_budget_get_stats(const toft_budget *b) {
   s.children = TOFT_LOAD(&b->children);
   return s;
 }
-
 toft_budget_live_stats toft_budget_get_live_stats(const toft_budget *b) {
   const toft_budget_sum *sum = &b->sums[TOFT_LIVE_BYTES];
   toft_budget_live_stats s;
@@ -4014,24 +2812,15 @@ toft_budget_live_stats toft_budget_get_live_stats(const toft_budget *b) {
   s.refusals = TOFT_LOAD(&sum->refusals);
   return s;
 }
-
 #endif
 #endif
-
-/* ==== core/alloc_slow.c ==== */
-/* The slow path of allocation. Whether a request fits is decided against the block's true end, never against limit,
- * so that budgets, samples and claims do not move a placement. */
 #ifndef TOFT_CORE_ALLOC_SLOW_C
 #define TOFT_CORE_ALLOC_SLOW_C
-
 static int toft_is_power(size_t align) { return align != 0 && (align & (align - 1)) == 0; }
-
 static int toft_check_request(size_t size, size_t align) {
   if (!toft_is_power(align)) return TOFT_EARG;
   return size > TOFT_MAX_REQUEST || align > TOFT_MAX_REQUEST ? TOFT_ENOMEM : TOFT_OK;
 }
-
-/* NULL: it does not fit, or exceeds the budget. */
 static void *toft_alloc_in_current(toft_state *a, size_t size, size_t align) {
   size_t pad = toft_pad(a->head.cursor, align);
   size_t remaining = (size_t)(a->end - a->head.cursor);
@@ -4042,14 +2831,11 @@ static void *toft_alloc_in_current(toft_state *a, size_t size, size_t align) {
   toft_sync(a);
   return p;
 }
-
 static int toft_fits_current(const toft_state *a, size_t size, size_t align) {
   size_t pad = toft_pad(a->head.cursor, align);
   size_t remaining = (size_t)(a->end - a->head.cursor);
   return pad <= remaining && TOFT_ROUND8(size) <= remaining - pad;
 }
-
-/* P7: in a dedicated block; the current block stays. */
 static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   size_t need = toft_need(size, align);
   a->state &= ~(uint32_t)TOFT_REFUSED;
@@ -4059,7 +2845,7 @@ static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   toft_block_push(a, b, TOFT_BLOCK_DEDICATED);
   unsigned char *p = toft_block_start(a, b);
   p += toft_pad(p, align);
-  if (TOFT_UNLIKELY(toft_is_guarded(b->source)) && size > TOFT_CAP / 4) { /* next to the inaccessible page */
+  if (TOFT_UNLIKELY(toft_is_guarded(b->source)) && size > TOFT_CAP / 4) {
     p = toft_block_end(a, b) - TOFT_ROUND8(size);
     p -= (uintptr_t)p & (align - 1);
   }
@@ -4072,8 +2858,6 @@ static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   (void)toft_count_detached(a, b, need, TOFT_DETACHED_MORE);
   return p;
 }
-
-/* Grows the current block in place, by at least half, if its source can extend it. 0: it cannot. */
 static int toft_extend_current(toft_state *a, size_t size, size_t align) {
   toft_block_header *b = a->current;
   if (b->source == NULL || b->source->extend == NULL || toft_initial_is_idle(a)) return 0;
@@ -4090,10 +2874,7 @@ static int toft_extend_current(toft_state *a, size_t size, size_t align) {
   a->end = base + want;
   return 1;
 }
-
-/* P5, P6: in a new regular block, which becomes current. */
 static void *toft_alloc_regular(toft_state *a, size_t size, size_t align, size_t block_size) {
-  /* The budget is checked before the source is called, with the padding that a page-aligned base gives. */
   size_t start = toft_stagger(block_size, a->newest->index + 1);
   size_t pad = (0 - start) & (align - 1) & (TOFT_BLOCK_MIN - 1);
   a->state &= ~(uint32_t)TOFT_REFUSED;
@@ -4105,25 +2886,20 @@ static void *toft_alloc_regular(toft_state *a, size_t size, size_t align, size_t
   toft_make_current(a, b, toft_block_start(a, b));
   void *p = toft_alloc_in_current(a, size, align);
   if (p == NULL)
-    toft_block_drop(a, toft_block_pop(a)); /* the base was not page-aligned, and the padding exceeded the budget */
+    toft_block_drop(a, toft_block_pop(a));
   return p;
 }
-
-/* 0: a dedicated block. */
 static size_t toft_new_block_size(const toft_state *a, size_t need) {
   int idle = toft_initial_is_idle(a);
   size_t next = idle ? a->first_size : toft_min(TOFT_CAP, 2 * toft_min(TOFT_CAP, toft_round(a->current->size, 4096)));
   size_t size = toft_regular_size(need, next, idle);
   return size == 0 && a->source != NULL && a->source->extend != NULL ? toft_dedicated_size(need) : size;
 }
-
 static size_t toft_largest_spare(const toft_state *a) {
   size_t largest = 0;
   for (const toft_block_header *b = a->spares; b != NULL; b = b->next) largest = toft_max(largest, b->size);
   return largest;
 }
-
-/* P9: halves the size that the source refused, down to what the request needs. */
 static void *toft_alloc_in_smaller_block(toft_state *a, size_t size, size_t align, size_t refused) {
   size_t least = toft_least_size(toft_need(size, align));
   void *p = NULL;
@@ -4133,11 +2909,10 @@ static void *toft_alloc_in_smaller_block(toft_state *a, size_t size, size_t alig
   }
   return p;
 }
-
 static void *toft_alloc_in_new_block(toft_state *a, size_t size, size_t align) {
   size_t need = toft_need(size, align), block_size = toft_new_block_size(a, need);
   uint64_t wanted =
-      a->live + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size); /* what the current block would have needed */
+      a->live + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size);
   void *p = block_size != 0 ? toft_alloc_regular(a, size, align, block_size) : toft_alloc_dedicated(a, size, align);
   if (TOFT_UNLIKELY(p == NULL) && toft_was_refused(a)) {
     size_t spare = toft_largest_spare(a);
@@ -4152,8 +2927,6 @@ static void *toft_alloc_in_new_block(toft_state *a, size_t size, size_t align) {
   if (p != NULL) toft_update_round_peak(a, a->live > wanted ? a->live : wanted);
   return p;
 }
-
-/* While a range is claimed, other requests are served from a separate block, which the range cannot grow into. */
 static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) {
   toft_block_header *b = a->side_block;
   if (b != NULL) {
@@ -4175,14 +2948,11 @@ static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) 
   if (p == NULL && toft_was_refused(a) && toft_return_idle(a)) p = toft_alloc_dedicated(a, size, align);
   if (p != NULL) {
     a->side_block = a->newest;
-    a->side_block->u.payload = NULL; /* may hold several: not returned with its first allocation */
+    a->side_block->u.payload = NULL;
     toft_update_round_peak(a, a->live);
   }
   return p;
 }
-
-/* The placement rule. Precondition: the request passed toft_check_request and the arena is not busy. NULL: nothing
- * changed. */
 static void *toft_alloc_slow(toft_state *a, size_t size, size_t align) {
   a->state &= ~(uint32_t)TOFT_REFUSED;
   if (TOFT_UNLIKELY(a->state & (TOFT_IS_CHECKED | TOFT_IS_SUBJECT))) return toft_observe_alloc(a, size, align);
@@ -4192,16 +2962,9 @@ static void *toft_alloc_slow(toft_state *a, size_t size, size_t align) {
   if (toft_extend_current(a, size, align)) return toft_alloc_in_current(a, size, align);
   return toft_alloc_in_new_block(a, size, align);
 }
-
 #endif
-
-/* ==== core/reset.c ==== */
-/* Reset and trim: the end of a round, and what an empty arena keeps. */
 #ifndef TOFT_CORE_RESET_C
 #define TOFT_CORE_RESET_C
-
-/* P10: adds this round's peak to its window. Returns the highest peak of all windows, and 512 for the state in the
- * initial block. */
 static uint64_t toft_end_round(toft_state *a) {
   uint64_t *window = &a->window_peaks[a->rounds / TOFT_ROUNDS_PER_WINDOW % TOFT_PEAK_WINDOWS], high = 0;
   if (a->rounds++ % TOFT_ROUNDS_PER_WINDOW == 0) *window = 0;
@@ -4211,8 +2974,6 @@ static uint64_t toft_end_round(toft_state *a) {
     if (a->window_peaks[i] > high) high = a->window_peaks[i];
   return high + 512;
 }
-
-/* Unlinks all blocks but the initial one into one list: blocks, newest first, then spares in their order. */
 static toft_block_header *toft_unlink_all(toft_state *a) {
   toft_block_header *all = a->newest, **tail = &all;
   while (*tail != &a->initial) tail = &(*tail)->next;
@@ -4221,7 +2982,6 @@ static toft_block_header *toft_unlink_all(toft_state *a) {
   a->spare_bytes = 0;
   return all;
 }
-
 static toft_round_memory toft_measure_round(toft_state *a) {
   const toft_block_header *newest = a->newest;
   toft_round_memory m = {0, 0, 0, 0, 0, 0, 0, 0, 0};
@@ -4239,14 +2999,10 @@ static toft_round_memory toft_measure_round(toft_state *a) {
   m.refused = (a->state & TOFT_KEEPS_BLOCKS) != 0;
   return m;
 }
-
 static int toft_is_retained(const toft_state *a, const toft_retention *r, size_t size) {
   if (r->blocks == TOFT_RETAIN_UP_TO) return size <= r->bound && a->spare_bytes <= r->bound - size;
   return r->blocks == TOFT_RETAIN_SPARE && a->spare_bytes == 0 && size >= r->at_least && size <= r->at_most;
 }
-
-/* Makes each block of the list that is retained a spare, in order, and returns the others to the source. Returns the
- * size of the largest retained regular block that was in use. */
 static size_t toft_retain_matching(toft_state *a, toft_block_header *list, const toft_retention *r) {
   toft_block_header **tail = &a->spares;
   size_t largest = 0;
@@ -4266,8 +3022,6 @@ static size_t toft_retain_matching(toft_state *a, toft_block_header *list, const
   *tail = NULL;
   return largest;
 }
-
-/* P10: ends the round of an arena in which nothing is live. */
 static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
   toft_round_memory m = toft_measure_round(a);
   toft_retention r = toft_decide_retention(&m, policy, keep);
@@ -4276,7 +3030,7 @@ static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
   if (r.blocks == TOFT_RETAIN_IN_PLACE) {
     toft_block_header *single = a->newest;
     toft_put_spares(a, 0);
-    toft_make_initial_current(a, r.initial_idle); /* no mark of this round can point into it */
+    toft_make_initial_current(a, r.initial_idle);
     a->newest = single;
     single->index = 1;
     toft_make_current(a, single, toft_block_start(a, single));
@@ -4288,13 +3042,10 @@ static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
   }
   a->first_size = r.first_size;
 }
-
-/* `releasing`: not the blocks that become inaccessible. */
 static void toft_mark_all_freed(toft_state *a, int releasing) {
   for (toft_block_header *b = a->newest; b != NULL && (a->state & (TOFT_OBSERVED | TOFT_CLEARS)) != 0; b = b->next)
     if (!releasing || !toft_is_guarded(b->source)) toft_freed(a, toft_block_start(a, b), toft_block_used_end(a, b));
 }
-
 static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_OK;
@@ -4318,7 +3069,6 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
   toft_set_limit(a);
   return code;
 }
-
 static void toft_op_trim(toft_arena *head, size_t keep) {
   toft_state *a = toft_state_of(head);
   toft_sync_in(a);
@@ -4341,15 +3091,9 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
   }
   toft_set_limit(a);
 }
-
 #endif
-
-/* ==== core/ops.c ==== */
-/* The operations table of the arenas that this library makes: the functions behind every public call. */
 #ifndef TOFT_CORE_OPS_C
 #define TOFT_CORE_OPS_C
-
-/* After a refusal: whether a callback has raised the budget, or may have freed memory. */
 static int toft_may_try_again(toft_state *a, size_t size, size_t align) {
 #ifdef TOFT_OMIT_METERS
   return toft_budget_raised(a, size, align);
@@ -4364,12 +3108,10 @@ static int toft_may_try_again(toft_state *a, size_t size, size_t align) {
   return again;
 #endif
 }
-
-/* Allocates, between toft_sync_in and toft_set_limit. NULL: refused, with the error in *code. */
 TOFT_INLINE void *toft_alloc_any(toft_state *a, size_t size, size_t align, int *code) {
   *code = toft_check_request(size, align);
   if (*code == TOFT_OK && size == 0 && toft_pad(a->head.cursor, align) == 0)
-    return a->head.cursor; /* as the inline path does, in any state */
+    return a->head.cursor;
   if (a->state & TOFT_BUSY) *code = TOFT_EBUSY;
   if (*code != TOFT_OK) return NULL;
   *code = TOFT_ENOMEM;
@@ -4377,8 +3119,6 @@ TOFT_INLINE void *toft_alloc_any(toft_state *a, size_t size, size_t align, int *
   if (TOFT_UNLIKELY(p == NULL) && toft_may_try_again(a, size, align)) p = toft_alloc_slow(a, size, align);
   return p;
 }
-
-/* The end of an op that returns p: clears its bytes from `old` to `size`, or reports that it was refused. */
 TOFT_INLINE void *toft_end_alloc(toft_state *a, void *p, size_t old, size_t size, size_t align, uint32_t flags,
                                  int code) {
   if (TOFT_UNLIKELY(p == NULL))
@@ -4387,7 +3127,6 @@ TOFT_INLINE void *toft_end_alloc(toft_state *a, void *p, size_t old, size_t size
     memset((unsigned char *)p + old, 0, size - old);
   return p;
 }
-
 static void *toft_op_alloc(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site) {
   toft_state *a = toft_state_of(head);
   int code;
@@ -4397,27 +3136,17 @@ static void *toft_op_alloc(toft_arena *head, size_t size, size_t align, uint32_t
   toft_set_limit(a);
   return toft_end_alloc(a, p, 0, size, align, flags, code);
 }
-
-/* ---- resize and free ---- */
-
-/* As integers: p may point into another block. */
 static int toft_is_newest(const toft_state *a, const unsigned char *p, size_t size) {
   return !(a->state & TOFT_CLAIMED) && (uintptr_t)p >= (uintptr_t)toft_block_start(a, a->current) &&
          (uintptr_t)a->head.cursor - (uintptr_t)p == TOFT_ROUND8(size);
 }
-
-/* The newest block, if it is a dedicated one that holds only p; else NULL. */
 static toft_block_header *toft_newest_dedicated(const toft_state *a, const unsigned char *p) {
   toft_block_header *b = a->newest;
   return b->kind == TOFT_BLOCK_DEDICATED && b->u.payload == p ? b : NULL;
 }
-
-/* The same as a test with one compare: in other blocks the word is another block's address, where no object lies. */
 TOFT_INLINE int toft_frees_block(const toft_state *a, const unsigned char *p) {
   return !(a->state & TOFT_PRISTINE) && a->newest->u.payload == p;
 }
-
-/* NULL: refused, with the error in *code. */
 typedef void *toft_resize_fn(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
                              uint32_t flags, int *code);
 static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
@@ -4454,19 +3183,17 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
   if (q == NULL) return NULL;
   memcpy(q, p, toft_min(old_size, new_size));
   toft_freed(a, p, p + old_size);
-  if (dedicated != NULL) { /* only q's block, if any, is newer than the old one */
+  if (dedicated != NULL) {
     toft_block_header **at = a->newest == dedicated ? &a->newest : &a->newest->next;
     *at = dedicated->next;
     a->live -= dedicated->charge;
-    a->peak = peak; /* both places were not allocated at once for the caller */
+    a->peak = peak;
     toft_update_peak(a);
     (void)toft_count_detached(a, dedicated, 0, TOFT_DETACHED_REMOVED);
     toft_block_drop(a, dedicated);
   }
   return q;
 }
-
-/* Resizes, between toft_sync_in and toft_set_limit. NULL: refused, with the error in *code. */
 TOFT_INLINE void *toft_resize_any(toft_state *a, toft_resize_fn *resize, unsigned char *p, size_t old_size,
                                   size_t new_size, size_t align, uint32_t flags, int *code) {
   *code = p == NULL ? TOFT_EARG : toft_check_request(new_size, align);
@@ -4474,12 +3201,11 @@ TOFT_INLINE void *toft_resize_any(toft_state *a, toft_resize_fn *resize, unsigne
   if (*code != TOFT_OK) return NULL;
   void *q = resize(a, p, old_size, new_size, align, flags, code);
   size_t wanted = flags & TOFT_STAY ? new_size - toft_min(old_size, new_size) : new_size;
-  if (flags & TOFT_STAY) a->state &= ~(uint32_t)TOFT_REFUSED; /* no block was requested */
+  if (flags & TOFT_STAY) a->state &= ~(uint32_t)TOFT_REFUSED;
   if (TOFT_UNLIKELY(q == NULL) && *code == TOFT_ENOMEM && toft_may_try_again(a, wanted, align))
     q = resize(a, p, old_size, new_size, align, flags, code);
   return q;
 }
-
 static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
                             uintptr_t site) {
   if (p == NULL && old_size == 0) return toft_op_alloc(head, new_size, align, flags, site);
@@ -4491,14 +3217,10 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
   toft_set_limit(a);
   return toft_end_alloc(a, q, old_size, new_size, align, flags, code);
 }
-
-/* Whether a free changes nothing: the usual case, as the inline path has freed the newest object. */
 static int toft_frees_nothing(const toft_state *a, const unsigned char *p, size_t size) {
   return !(a->head.epoch & 1) && !(a->state & TOFT_PRISTINE) &&
          (size_t)((uintptr_t)a->head.cursor - (uintptr_t)p) != TOFT_ROUND8(size) && !toft_frees_block(a, p);
 }
-
-/* Frees, between toft_sync_in and toft_set_limit. Precondition: the arena is not checked. */
 static void toft_free_any(toft_state *a, unsigned char *p, size_t size) {
   if (p == NULL || size > TOFT_MAX_REQUEST) return;
   toft_clear_freed(a, p, p + size);
@@ -4512,35 +3234,28 @@ static void toft_free_any(toft_state *a, unsigned char *p, size_t size) {
     toft_block_drop(a, toft_block_pop(a));
   }
 }
-
 static void toft_op_free(toft_arena *head, void *p, size_t size) {
   toft_state *a = toft_state_of(head);
   if (TOFT_LIKELY(toft_frees_nothing(a, (const unsigned char *)p, size))) {
-    toft_sync(a); /* limit stays as it is */
+    toft_sync(a);
     return;
   }
   toft_sync_in(a);
   toft_free_any(a, (unsigned char *)p, size);
   toft_set_limit(a);
 }
-
-/* ---- marks ---- */
-
-/* The block that a mark points into: the newest regular block of the mark's time. NULL: not a mark of this arena and
- * round. Compared as integers: the mark may point anywhere. */
 static toft_block_header *toft_mark_block(const toft_state *a, unsigned char **at, uintptr_t epoch) {
   unsigned char *cursor = *at;
   if (((uintptr_t)cursor & 7) != 0 || (epoch & 1) != 0 || epoch > toft_epoch(a)) return NULL;
   toft_block_header *b = a->current;
   while (b != NULL && b->epoch > epoch) b = b->u.below;
-  if (b == &a->initial && epoch < a->trim_epoch) cursor = *at = a->initial_start; /* the arena was empty then */
+  if (b == &a->initial && epoch < a->trim_epoch) cursor = *at = a->initial_start;
   if (b == NULL || (uintptr_t)cursor < (uintptr_t)toft_block_start(a, b) ||
       (uintptr_t)cursor > (uintptr_t)toft_block_end(a, b))
     return NULL;
   if (b == &a->initial && (a->state & TOFT_INITIAL_IDLE) && cursor != a->initial_end) return NULL;
   return b;
 }
-
 static int toft_rewind_to(toft_state *a, toft_block_header *b, unsigned char *cursor, uintptr_t epoch) {
   if (epoch != toft_epoch(a)) toft_update_round_peak(a, a->live);
   toft_run_cleanups(a, epoch);
@@ -4551,7 +3266,7 @@ static int toft_rewind_to(toft_state *a, toft_block_header *b, unsigned char *cu
     toft_freed(a, (unsigned char *)dropped + toft_block_offset(dropped), dropped->used_end);
     toft_block_drop(a, dropped);
   }
-  if (cursor < a->head.cursor) { /* else the allocation below the mark was freed since */
+  if (cursor < a->head.cursor) {
     toft_freed(a, cursor, a->head.cursor);
     a->head.cursor = cursor;
     toft_sync(a);
@@ -4559,7 +3274,6 @@ static int toft_rewind_to(toft_state *a, toft_block_header *b, unsigned char *cu
   if (moved) toft_next_epoch(a);
   return code;
 }
-
 static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epoch) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_EMARK;
@@ -4573,25 +3287,19 @@ static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epo
   toft_set_limit(a);
   return code;
 }
-
-/* ---- cleanups ---- */
-
 static void toft_link_cleanup(toft_state *a, toft_cleanup_node *node, void (*fn)(void *), void *arg) {
-  toft_next_epoch(a); /* an older mark must take the slow path, which runs the cleanup */
+  toft_next_epoch(a);
   node->user.fn = fn;
   node->user.arg = arg;
   node->older = a->cleanups;
   node->epoch = toft_epoch(a);
   a->cleanups = node;
 }
-
-/* In a hardened arena an overflow must not reach the function's pointer. */
 static toft_cleanup_node *toft_cleanup_take(toft_state *a) {
   if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED))
     return (toft_cleanup_node *)toft_os_heap_take(sizeof(toft_cleanup_node), 16);
   return (toft_cleanup_node *)toft_alloc_slow(a, sizeof(toft_cleanup_node), 8);
 }
-
 static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
   toft_state *a = toft_state_of(head);
   toft_cleanup_node *node = NULL;
@@ -4604,26 +3312,17 @@ static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void 
   if (node == NULL) toft_report_failure(a, sizeof *node, 8, busy ? TOFT_EBUSY : TOFT_ENOMEM);
   return node != NULL ? &node->user : NULL;
 }
-
-/* ---- claimed ranges ---- */
-
-#define TOFT_CLEARED_RANGE ((size_t)4096) /* the longest that is claimed where freed bytes are cleared */
-
-/* The end of a range that begins at the cursor: its holder may write all of it. */
+#define TOFT_CLEARED_RANGE ((size_t)4096)
 static unsigned char *toft_range_end(const toft_state *a) {
   size_t size = (size_t)(a->head.limit - a->head.cursor);
   return a->head.cursor + (a->state & TOFT_CLEARS ? toft_min(size, TOFT_CLEARED_RANGE) : size);
 }
-
 static int toft_check_claim(const toft_state *a, const toft_range *r, size_t size, size_t align) {
   uint32_t claimed = a->state & TOFT_CLAIMED;
   if ((a->state & TOFT_BUSY) || (claimed && r->claim != a->claim_id)) return TOFT_EBUSY;
   if (claimed ? r->cursor < a->claim_start || r->cursor > a->claim_limit : r->claim != 0) return TOFT_EARG;
   return size != 0 ? toft_check_request(size, align) : TOFT_OK;
 }
-
-/* The first part of a claim: the allocation, if its size is not 0. Sets *before to the bytes allocated before it, which
- * include those of the range. NULL: refused, and nothing changed. Precondition: toft_check_claim. */
 static unsigned char *toft_claim_place(toft_state *a, const toft_range *r, size_t size, size_t align,
                                        uint64_t *before) {
   uint32_t claimed = a->state & TOFT_CLAIMED;
@@ -4640,27 +3339,23 @@ static unsigned char *toft_claim_place(toft_state *a, const toft_range *r, size_
   if (p != NULL) return p;
   if (claimed) a->head.cursor = cursor;
   toft_sync(a);
-  a->allocated = allocated; /* the bytes in the range count when it is returned */
+  a->allocated = allocated;
   a->peak = peak;
-  if (a->state & TOFT_INSTRUMENTED) (void)toft_observe_charge(a, 0); /* while nothing is claimed */
+  if (a->state & TOFT_INSTRUMENTED) (void)toft_observe_charge(a, 0);
   a->state |= claimed;
   return NULL;
 }
-
-/* The second part: the range gets what the inline path would have had. p is the result of the first. */
 static void toft_claim_range(toft_state *a, toft_range *r, unsigned char *p, size_t size) {
   if (r->claim != 0) toft_clear_freed(a, r->cursor, a->claim_limit);
   toft_set_limit(a);
   a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
   a->claim_limit = toft_range_end(a);
-  /* the low bits distinguish a stale range from the current one */
   if (r->claim == 0) a->claim_id = (uintptr_t)a | ((a->claim_id + 1) & 63);
   r->cursor = a->head.cursor;
   r->limit = a->claim_limit;
   r->claim = a->claim_id;
   a->state |= TOFT_CLAIMED;
 }
-
 static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t align) {
   toft_state *a = toft_state_of(head);
   uint64_t before;
@@ -4672,7 +3367,6 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
   if (p == NULL) toft_report_failure(a, size, align, code == TOFT_OK ? TOFT_ENOMEM : code);
   return p;
 }
-
 static int toft_op_give(toft_arena *head, toft_range *r) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_EARG;
@@ -4691,14 +3385,11 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
   toft_set_limit(a);
   return code;
 }
-
-/* ---- settings and the table ---- */
-
 static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_EBUSY;
   if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
-  if (what != TOFT_SET_BUDGET && (a->state & TOFT_IN_REGION)) return TOFT_ENOSYS; /* the records lie elsewhere */
+  if (what != TOFT_SET_BUDGET && (a->state & TOFT_IN_REGION)) return TOFT_ENOSYS;
   toft_sync_in(a);
   if (what != TOFT_SET_BUDGET) {
     code = toft_observe_set(a, what, value, name, name_len);
@@ -4710,14 +3401,11 @@ static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const ch
   toft_set_limit(a);
   return code;
 }
-
 static int toft_op_contains(const toft_arena *head, const void *p);
 static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size);
 static void toft_op_release(toft_arena *head);
-
 static int toft_op_query(const toft_arena *head, uint32_t what, uint64_t *value);
 static const toft_provider_info toft_info = {"toft-c", TOFT_VERSION, toft_op_query};
-
 static const toft_info_ops toft_table = {
     {
         sizeof(toft_info_ops),
@@ -4739,24 +3427,17 @@ static const toft_info_ops toft_table = {
     &toft_info,
     NULL,
 };
-
-/* Whether this library made the arena. */
-static int toft_is_leased(const toft_arena *a); /* threads/lease_cache.c */
+static int toft_is_leased(const toft_arena *a);
 static void *toft_leased_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site);
-/* The table of observed arenas, once there is one. Atomic. */
 static const toft_arena_ops *toft_observed_ops;
 static int toft_is_own(const toft_arena *a) {
   return a->ops == &toft_table.ops || a->ops == TOFT_LOAD_POINTER(const toft_arena_ops, &toft_observed_ops) ||
          toft_is_leased(a);
 }
-
-/* The operations of an arena of this library that is not leased, or is leased and not returned. */
 static const toft_arena_ops *toft_ops_of(const toft_state *a) {
   return TOFT_UNLIKELY(a->state & TOFT_OBSERVED) ? TOFT_LOAD_POINTER(const toft_arena_ops, &toft_observed_ops)
                                                  : &toft_table.ops;
 }
-
-/* For debuggers: reads the state as it is. */
 static int toft_query_plain(const toft_state *a, uint32_t what, uint64_t *value) {
   if (what == TOFT_SET_BUDGET) {
     *value = toft_own_budget(a);
@@ -4769,27 +3450,18 @@ static int toft_query_plain(const toft_state *a, uint32_t what, uint64_t *value)
   }
   return TOFT_OK;
 }
-
-/* Programs may keep the information of a table when the arena has another one. */
 static int toft_op_query(const toft_arena *head, uint32_t what, uint64_t *value) {
   const toft_state *a = toft_state_of(head);
   const toft_info_ops *t = (const toft_info_ops *)(const void *)toft_ops_of(a);
   return t == &toft_table ? toft_query_plain(a, what, value) : t->info->query(head, what, value);
 }
-
-/* The state of an arena of this library, also if another library's instruments are before its table; else NULL. */
 static toft_state *toft_own_state(const toft_arena *head) {
   const toft_info_ops *t = (const toft_info_ops *)(const void *)head->ops;
   while (t->ops.size >= sizeof *t && t->under != NULL) t = (const toft_info_ops *)(const void *)t->under;
   int own = t == &toft_table || &t->ops == TOFT_LOAD_POINTER(const toft_arena_ops, &toft_observed_ops);
   return own || t->ops.alloc == toft_leased_alloc ? toft_state_of(head) : NULL;
 }
-
-/* Whether the arena refuses ops: a rewind then returns TOFT_EBUSY for any mark, and this is not a valid one. */
 static int toft_is_refusing(toft_arena *a) { return a->ops->rewind(a, NULL, 0) == TOFT_EBUSY; }
-
-/* Takes off the instruments of other libraries by a release, which the arena refuses then (I4). 0: one of them stays,
- * since a callback of it runs. */
 static int toft_end_instruments(toft_state *a) {
   uint32_t owned = a->state & TOFT_CACHE_OWNED;
   a->state |= TOFT_CACHE_OWNED;
@@ -4800,38 +3472,15 @@ static int toft_end_instruments(toft_state *a) {
   if (!owned) a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
   return toft_is_own(&a->head);
 }
-
 #endif
-
-/* ==== core/reset_fast.c ==== */
-/* A fast reset for arenas that are in the state their last reset left, except for the cursor: there is nothing to
- * drop, to run or to decide. Leases and frames use it. */
 #ifndef TOFT_CORE_RESET_FAST_C
 #define TOFT_CORE_RESET_FAST_C
-
-#define TOFT_FAST_RESETS_MAX 512 /* fast resets between two full ones, which return memory that is no longer needed */
-
-static uint64_t toft_max64(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
-/* The state after the last reset: empty, and limit computed. */
 typedef struct toft_reset_state {
   uintptr_t epoch, full_epoch,
-      due_epoch; /* even; full_epoch: after the last full reset; at due_epoch the next is due */
+      due_epoch;
   unsigned char *start, *limit;
-  size_t round_max; /* bytes of the largest round since the last full reset */
+  size_t round_max;
 } toft_reset_state;
-
-/* Records the current state. Arenas with an extending source need no periodic full reset: it would change nothing. */
-static void toft_reset_state_save(const toft_state *a, toft_reset_state *s) {
-  int extends = a->source != NULL && a->source->extend != NULL;
-  s->start = a->head.cursor;
-  s->limit = a->head.limit;
-  s->epoch = s->full_epoch = toft_epoch(a);
-  s->due_epoch = extends ? s->epoch : s->epoch + 2 * TOFT_FAST_RESETS_MAX;
-}
-
-/* 0: not done, a full reset is needed. New blocks, cleanups, adopted arenas and settings raise the epoch; claims,
- * checks and an exhausted budget make it odd. `synced` may stay: live is valid there. */
 TOFT_INLINE int toft_reset_fast(toft_state *a, toft_reset_state *s) {
   uintptr_t epoch = s->epoch;
   unsigned char *start = s->start;
@@ -4841,31 +3490,9 @@ TOFT_INLINE int toft_reset_fast(toft_state *a, toft_reset_state *s) {
   a->head.epoch = a->initial.epoch = a->current->epoch = s->epoch = epoch + 2;
   return 1;
 }
-
-static int toft_reset_full(toft_state *a, toft_reset_state *s, uint32_t policy, size_t keep) {
-  size_t round_max = s->epoch == s->full_epoch ? 0 : s->round_max; /* of the fast resets since the last full one */
-  if (!toft_end_instruments(a)) return TOFT_EBUSY;
-  toft_sync_in(a);
-  size_t used = (size_t)toft_max64(a->live, round_max);
-  toft_update_round_peak(a, used + a->adopted_live);
-  toft_set_limit(a);
-  int due = s->epoch == s->due_epoch, code = toft_ops_of(a)->reset(&a->head, policy, keep);
-  if (code == TOFT_OK || code == TOFT_ECORRUPT) {
-    toft_reset_state_save(a, s);
-    s->round_max = due ? 0 : used;
-  }
-  return code;
-}
-
 #endif
-
-/* ==== core/create_release.c ==== */
-/* Creating, releasing and adopting arenas. An arena that never took the slow path is still pristine, so releasing it
- * pushes it on the thread's cache, and creating an arena pops it. */
 #ifndef TOFT_CORE_CREATE_RELEASE_C
 #define TOFT_CORE_CREATE_RELEASE_C
-
-/* Initialises the first part of the state; toft_complete_state does the second. */
 static toft_state *toft_init(void *at, unsigned char *start, unsigned char *end, size_t size, toft_source *source,
                              uint32_t state) {
   toft_state *a = (toft_state *)at;
@@ -4881,12 +3508,10 @@ static toft_state *toft_init(void *at, unsigned char *start, unsigned char *end,
   toft_mark_defined(a, sizeof a->head);
   return a;
 }
-
 static toft_state *toft_init_in_block(void *block, toft_source *source, uint32_t state) {
   unsigned char *base = (unsigned char *)block;
   return toft_init(block, base + TOFT_INITIAL_START, base + TOFT_BLOCK_MIN, TOFT_BLOCK_MIN, source, state);
 }
-
 static toft_state *toft_create_from(toft_source *source, uint32_t state) {
   void *block = source->take(source, TOFT_BLOCK_MIN);
   if (block == NULL && toft_budget_ask(source, TOFT_BLOCK_MIN)) block = source->take(source, TOFT_BLOCK_MIN);
@@ -4899,15 +3524,11 @@ static toft_state *toft_create_from(toft_source *source, uint32_t state) {
     return toft_init(block, toft_guard_of(block)->start, toft_guard_of(block)->end, TOFT_BLOCK_MIN, source, state);
   return toft_init_in_block(block, source, state);
 }
-
 static void toft_put_initial(toft_state *a);
-
 TOFT_INLINE toft_state *toft_finish_create(toft_state *a) {
   size_t switches = toft_process_switches();
   return TOFT_LIKELY(switches == 0) || a == NULL ? a : toft_observe_created(a, switches);
 }
-
-/* An arena on another source than the heap's. One in a region has no instruments, whose records would lie elsewhere. */
 static toft_state *toft_create_on(toft_source *source) {
   toft_source *region = toft_region_under(source);
   if (region == NULL) return toft_finish_create(toft_create_from(source, 0));
@@ -4915,17 +3536,14 @@ static toft_state *toft_create_on(toft_source *source) {
   if (a != NULL) toft_regions->enlist(region, a);
   return a;
 }
-
 static TOFT_COLD toft_state *toft_create_slow(void) {
   return toft_finish_create(toft_create_from(&toft_heap_source, TOFT_CACHEABLE));
 }
-
 toft_arena *toft_create(void) {
   toft_state *a = toft_cache_pop();
   if (TOFT_UNLIKELY(a == NULL)) a = toft_create_slow();
   return a != NULL ? &a->head : NULL;
 }
-
 toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow) {
   unsigned char *base = (unsigned char *)buffer;
   size_t pad = (size_t)(0 - (uintptr_t)base) & 63;
@@ -4935,12 +3553,11 @@ toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow) {
   toft_state *a = toft_finish_create(toft_init(at, start, end, (size_t)(end - at), overflow, TOFT_IN_BUFFER));
   return a != NULL ? &a->head : NULL;
 }
-
 toft_arena *toft_create_with(const toft_options *given) {
   toft_options o = TOFT_OPTIONS;
   if (given == NULL) return toft_create();
   if (given->size < 2 * sizeof(void *)) return NULL;
-  memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's structure is shorter */
+  memcpy(&o, given, toft_min(given->size, sizeof o));
   if ((o.flags & ~(uint32_t)(TOFT_CHECKED | TOFT_HARDENED)) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
   toft_source *source = o.source != NULL || o.buffer != NULL ? o.source : &toft_heap_source;
   if (o.flags != 0 && toft_region_under(source) != NULL) return NULL;
@@ -4976,8 +3593,6 @@ toft_arena *toft_create_with(const toft_options *given) {
   if (switches != 0) a = toft_observe_created(a, switches | TOFT_SWITCHED_BY_OPTION);
   return a != NULL ? head : NULL;
 }
-
-/* Returns the initial block to the cache or to its source. */
 static void toft_put_initial(toft_state *a) {
   toft_source *source = a->source;
   size_t size = a->initial_size;
@@ -4990,8 +3605,6 @@ static void toft_put_initial(toft_state *a) {
   else
     source->put(source, a, size);
 }
-
-/* Runs the cleanups and returns every block to its source. */
 static void toft_release_all(toft_state *a) {
   toft_run_cleanups(a, 0);
   if (TOFT_UNLIKELY(a->state & TOFT_OBSERVED)) (void)toft_observe_free(a, 0, TOFT_BY_RELEASE);
@@ -5003,10 +3616,9 @@ static void toft_release_all(toft_state *a) {
   }
   toft_put_spares(a, 0);
   toft_portion_end(a);
-  a->initial_size = a->initial.size; /* its source may have extended it */
+  a->initial_size = a->initial.size;
   toft_put_initial(a);
 }
-
 static TOFT_COLD void toft_release_slow(toft_state *a) {
   if (a->state & TOFT_CACHE_OWNED) return;
   if (toft_is_pristine(a)) {
@@ -5021,8 +3633,6 @@ static TOFT_COLD void toft_release_slow(toft_state *a) {
   toft_set_limit(a);
   toft_report_failure(a, 0, 0, TOFT_EBUSY);
 }
-
-/* The fast path saves no registers; everything else is a tail call. */
 static void toft_op_release(toft_arena *head) {
   toft_state *a = toft_state_of(head);
   toft_cache *c = &toft_thread_cache;
@@ -5034,37 +3644,25 @@ static void toft_op_release(toft_arena *head) {
     toft_release_slow(a);
   }
 }
-
-/* The cleanup that releases a donor where it was adopted. One whose state was overwritten has no blocks. */
 static void toft_release_adopted(void *donor) {
   toft_state *a = (toft_state *)donor;
   toft_sync_in(a);
   toft_release_all(a);
 }
-
 #endif
-
-/* ==== core/stats.c ==== */
-/* Reading an arena: membership, statistics, the walk over blocks, and the names of errors. */
 #ifndef TOFT_CORE_STATS_C
 #define TOFT_CORE_STATS_C
-
-/* Bytes that the block occupies; for a guarded one those that are accessible. */
 static size_t toft_block_bytes(const toft_state *a, toft_block_header *b) {
   if (TOFT_LIKELY(!toft_is_guarded(b->source))) return b->size;
   return toft_os_page(1) + toft_os_page((size_t)(toft_block_end(a, b) - toft_block_start(a, b)));
 }
-
-/* Bytes in use. An idle initial block has none, although its cursor is at its end. */
 static size_t toft_block_used(const toft_state *a, toft_block_header *b) {
   if (b == &a->initial && (a->state & TOFT_INITIAL_IDLE)) return 0;
   return (size_t)(toft_block_used_end(a, b) - toft_block_start(a, b));
 }
-
 static toft_state *toft_adopted_arena(const toft_cleanup_node *node) {
   return node->user.fn == toft_release_adopted ? (toft_state *)node->user.arg : NULL;
 }
-
 static int toft_op_contains(const toft_arena *head, const void *p) {
   const toft_state *a = toft_state_of(head);
   const unsigned char *q = (const unsigned char *)p;
@@ -5079,8 +3677,6 @@ static int toft_op_contains(const toft_arena *head, const void *p) {
   }
   return 0;
 }
-
-/* Adds the block statistics of a and of the arenas it adopted. */
 static void toft_add_stats(const toft_state *a, toft_stats *s) {
   for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
     s->reserved += toft_block_bytes(a, b);
@@ -5095,13 +3691,12 @@ static void toft_add_stats(const toft_state *a, toft_stats *s) {
     if (donor != NULL) toft_add_stats(donor, s);
   }
 }
-
 static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size) {
   toft_state *a = toft_state_of(head);
   toft_stats s;
   toft_sync_in(a);
   memset(&s, 0, sizeof s);
-  if (out_size > offsetof(toft_stats, reserved)) toft_add_stats(a, &s); /* a walk over the blocks */
+  if (out_size > offsetof(toft_stats, reserved)) toft_add_stats(a, &s);
   s.live = a->live;
   s.allocated = a->allocated;
   s.peak = a->peak;
@@ -5111,7 +3706,6 @@ static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size) 
   memcpy(out, &s, n);
   return n;
 }
-
 static int toft_walk_blocks(toft_state *a, int (*fn)(void *, const toft_block *), void *arg) {
   toft_block v;
   const toft_cleanup_node *n = a->cleanups;
@@ -5140,7 +3734,6 @@ static int toft_walk_blocks(toft_state *a, int (*fn)(void *, const toft_block *)
   }
   return 0;
 }
-
 int toft_blocks(toft_arena *head, int (*fn)(void *arg, const toft_block *block), void *arg) {
   if (!toft_is_own(head)) return TOFT_ENOSYS;
   toft_state *a = toft_state_of(head);
@@ -5151,11 +3744,7 @@ int toft_blocks(toft_arena *head, int (*fn)(void *arg, const toft_block *block),
   toft_set_limit(a);
   return stop;
 }
-
-/* ---- names ---- */
-
 const char *toft_version(void) { return TOFT_VERSION; }
-
 const char *toft_error_name(int code) {
   switch (code) {
     case TOFT_OK: return "TOFT_OK";
@@ -5172,45 +3761,22 @@ const char *toft_error_name(int code) {
     default: return "unknown";
   }
 }
-
 #endif
-
-/* ---- debug: features switched on per arena at run time ---- */
-
-/* ==== debug/omitted.c ==== */
-/* Stubs for features that the TOFT_OMIT_ macros exclude: CHECKS, INSTRUMENT, METERS, POOLS, RECYCLER, THREADS. Settings
- * of an omitted feature return TOFT_ENOSYS; its functions do not exist. */
 #ifndef TOFT_DEBUG_OMITTED_C
 #define TOFT_DEBUG_OMITTED_C
-
-/* ==== debug/observe.h ==== */
-/* What brackets a call on an observed arena, and what files of debug/ use before its definition. */
 #ifndef TOFT_DEBUG_OBSERVE_H
 #define TOFT_DEBUG_OBSERVE_H
-
 static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site);
-
-/* Brackets every call that changes the arena. 0: another thread is in it, which was reported; the call must do
- * nothing. */
 TOFT_INLINE int toft_debug_begin_call(toft_state *a, const char *op, uintptr_t site) {
   if (TOFT_LIKELY((a->state & TOFT_PRISTINE) != 0 || a->checks == NULL)) return 1;
   return toft_debug_begin_call_slow(a, op, site);
 }
 TOFT_INLINE void toft_debug_end_call(toft_state *a);
-
-/* observed.c: sets TOFT_OBSERVED and the arena's table after a switch changed. */
 static void toft_update_observed(toft_state *a);
-
-/* hardened.c: 0: the state was overwritten, which was reported; the arena refuses every call. */
 static int toft_check_canary(toft_state *a, const char *op, uintptr_t site);
-
-/* process_profile.c: another arena adopted this one, or it ends: the process's profile counts its live bytes there. */
 static void toft_profile_remove(toft_state *a);
-
 #endif
-
 #ifdef TOFT_OMIT_CHECKS
-/* These files find their guards defined, and are empty. */
 #define TOFT_DEBUG_LIVE_REGISTRY_C
 #define TOFT_DEBUG_REPORTS_C
 #define TOFT_DEBUG_DEBUG_RECORDS_C
@@ -5218,8 +3784,6 @@ static void toft_profile_remove(toft_state *a);
 #define TOFT_DEBUG_QUARANTINE_C
 #define TOFT_DEBUG_DEBUG_API_C
 #define TOFT_DEBUG_HARDENED_C
-#define TOFT_RECYCLER_RECYCLER_CHECKED_C
-
 static size_t toft_process_switches(void) { return 0; }
 static int toft_debug_begin_call_slow(toft_state *a, const char *by, uintptr_t site) {
   return (void)a, (void)by, (void)site, 1;
@@ -5273,48 +3837,20 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *by) {
   return size + TOFT_HOOK_HEADER;
 }
 #ifndef TOFT_NO_OS
-static toft_lock toft_registry_lock, toft_quarantine_lock, toft_findings_lock, toft_call_stacks_lock; /* see fork.c */
+static toft_lock toft_registry_lock, toft_quarantine_lock, toft_findings_lock, toft_call_stacks_lock;
 #endif
 static size_t toft_pin_to(toft_state *a, size_t thread) { return (void)a, (void)thread, 0; }
 static size_t toft_size_with_redzones(size_t size, size_t align) { return (void)align, size; }
 static void toft_registry_end(void) {}
 static void toft_quarantine_flush(size_t bytes) { (void)bytes; }
 static void toft_findings_end(void) {}
-
-/* No recycler has `checked` set. */
-static void *toft_recycler_alloc_checked(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
-  return (void)r, (void)size, (void)align, (void)site, (void *)NULL;
-}
-static void toft_recycler_free_checked(toft_recycler *r, void *p, size_t size, uintptr_t site) {
-  (void)r, (void)p, (void)size, (void)site;
-}
-static void *toft_recycler_resize_checked(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align,
-                                          uintptr_t site) {
-  return (void)r, (void)p, (void)old_size, (void)new_size, (void)align, (void)site, (void *)NULL;
-}
-static size_t toft_recycler_size_checked(const toft_recycler *r, const void *p) { return (void)r, (void)p, 0; }
-static struct toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r) {
-  return (void)r, (struct toft_recycler_checks *)NULL;
-}
-static void toft_recycler_release_checked(toft_recycler *r, uintptr_t site) { (void)r, (void)site; }
-static size_t toft_recycler_trim_checked(toft_recycler *r, size_t keep, uintptr_t site) {
-  return (void)r, (void)keep, (void)site, 0;
-}
-static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
-  toft_recycler_stats s;
-  (void)r;
-  memset(&s, 0, sizeof s);
-  return s;
-}
 #endif
-
 #ifdef TOFT_OMIT_METERS
 #define TOFT_DEBUG_ACCOUNTING_C
 #define TOFT_DEBUG_SAMPLING_C
 #define TOFT_DEBUG_ACCOUNTING_API_C
 #define TOFT_DEBUG_MODULES_C
 #define TOFT_DEBUG_SNAPSHOT_C
-
 static size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented) {
   return (void)a, (void)instrumented, remaining;
 }
@@ -5338,12 +3874,8 @@ static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, u
   (void)a, (void)size, (void)before, (void)site, (void)caller;
 }
 #endif
-
 #if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS)
 #define TOFT_DEBUG_PROCESS_PROFILE_C
-#define TOFT_DEBUG_SUBJECT_ACCOUNT_C
-#define TOFT_DEBUG_SUBJECT_RECORDS_C
-#define TOFT_DEBUG_INSTRUMENT_C
 #define TOFT_PLATFORM_REQUEST_C
 static void toft_begin_process_meters(toft_state *a) { (void)a; }
 static void toft_profile_remove(toft_state *a) { (void)a; }
@@ -5365,14 +3897,13 @@ static int toft_is_profiled(const toft_state *a) { return (void)a, 0; }
 static int toft_read_process_meters(int *reports) { return (void)reports, 0; }
 static void toft_start_process_meters(void) {}
 #endif
-
 #if defined(TOFT_OMIT_CHECKS) && defined(TOFT_OMIT_METERS)
 #define TOFT_DEBUG_SYMBOLIZE_C
 #define TOFT_DEBUG_JSON_C
 #define TOFT_DEBUG_STACKS_C
 #define TOFT_DEBUG_OBSERVED_C
 static toft_state *toft_observe_created(toft_state *a, size_t switches) {
-  if (switches & TOFT_SWITCHED_BY_OPTION) toft_release_all(a); /* the options name omitted parts */
+  if (switches & TOFT_SWITCHED_BY_OPTION) toft_release_all(a);
   return switches & TOFT_SWITCHED_BY_OPTION ? NULL : a;
 }
 static int toft_observe_set(toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
@@ -5397,11 +3928,9 @@ static int toft_observe_put(toft_state *a, toft_block_header *b, size_t kept) {
   return (void)a, (void)b, (void)kept, 0;
 }
 #endif
-
 #ifdef TOFT_OMIT_POOLS
 static void toft_pool_drop_kept(void) {}
 #endif
-
 #ifdef TOFT_OMIT_THREADS
 static void toft_thread_release_leases(void) {}
 static void toft_thread_state_release(void) {}
@@ -5412,16 +3941,9 @@ static void *toft_leased_alloc(toft_arena *a, size_t size, size_t align, uint32_
   return (void)a, (void)size, (void)align, (void)flags, (void)site, (void *)NULL;
 }
 #endif
-
 #endif
-
-/* ==== debug/symbolize.c ==== */
-/* Finds the function and source line of a code address, by the dynamic linker, or by libdw of elfutils where available. */
 #ifndef TOFT_DEBUG_SYMBOLIZE_C
 #define TOFT_DEBUG_SYMBOLIZE_C
-
-/* With glibc before 2.34, these weak declarations must not apply to a user's file that includes the library and links
- * libdl. */
 #if defined(_WIN32) || defined(TOFT_OMIT_SYMBOLS)
 #define TOFT_DYNAMIC 0
 #elif defined(__GLIBC__) && defined(TOFT_STATIC) && (__GLIBC__ < 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ < 34))
@@ -5434,7 +3956,6 @@ static void *toft_leased_alloc(toft_arena *a, size_t size, size_t align, uint32_
 #pragma weak dlsym
 #pragma weak dlclose
 #define TOFT_HAS(fn) ((fn) != NULL)
-/* Declared under another name, since <dlfcn.h> declares dladdr depending on earlier includes. */
 typedef struct toft_dl_info {
   const char *module;
   void *base;
@@ -5446,12 +3967,11 @@ extern int toft_dladdr(const void *address, toft_dl_info *info) __asm__("dladdr"
 #define TOFT_HAS(fn) 1
 #endif
 #endif
-
 int toft_symbolize(void *arg, const void *address, toft_symbol *symbol) {
   (void)arg;
   memset(symbol, 0, sizeof *symbol);
 #if TOFT_DYNAMIC
-  const void *call = (const unsigned char *)address - 1; /* the return address may belong to the next function */
+  const void *call = (const unsigned char *)address - 1;
 #if defined(__ELF__)
   toft_dl_info info;
   if (!TOFT_HAS(toft_dladdr) || toft_dladdr(call, &info) == 0) return 0;
@@ -5473,25 +3993,18 @@ int toft_symbolize(void *arg, const void *address, toft_symbol *symbol) {
   return 0;
 #endif
 }
-
-/* ---- libdw ---- */
-
 #if TOFT_DYNAMIC && defined(__ELF__)
-
-/* The parts of elfutils/libdwfl.h and elfutils/libdw.h in use, whose ABI is stable. */
 typedef struct toft_dwarf_die {
   void *words[4];
 } toft_dwarf_die;
 typedef struct toft_dwarf_attribute {
-  void *words[4]; /* at most */
+  void *words[4];
 } toft_dwarf_attribute;
 enum { TOFT_DW_TAG_INLINED = 0x1d, TOFT_DW_TAG_SUBPROGRAM = 0x2e, TOFT_DW_CALL_FILE = 0x58, TOFT_DW_CALL_LINE = 0x59 };
-
 typedef struct toft_dwfl_callbacks {
-  void *find_elf, *find_debuginfo, *section_address; /* pointers to functions */
+  void *find_elf, *find_debuginfo, *section_address;
   char **debuginfo_path;
 } toft_dwfl_callbacks;
-
 typedef struct toft_dwarf {
   void *library, *session;
   toft_dwfl_callbacks callbacks;
@@ -5506,7 +4019,6 @@ typedef struct toft_dwarf {
   void *(*line)(void *module, uint64_t address);
   const char *(*line_info)(void *line, uint64_t *address, int *number, int *column, uint64_t *time, uint64_t *length);
   void (*end)(void *session);
-  /* inlined functions */
   toft_dwarf_die *(*unit)(void *module, uint64_t address, uint64_t *bias);
   int (*scopes)(toft_dwarf_die *unit, uint64_t address, toft_dwarf_die **scopes);
   int (*scopes_of)(toft_dwarf_die *die, toft_dwarf_die **scopes);
@@ -5517,16 +4029,12 @@ typedef struct toft_dwarf {
   const char *(*file)(void *files, size_t index, uint64_t *time, uint64_t *length);
   const char *(*declared)(toft_dwarf_die *die);
 } toft_dwarf;
-
-/* Stores the address of a symbol in *function, a pointer of any type. */
 static int toft_dwarf_find(const toft_dwarf *d, const char *name, void *function) {
   void *found = dlsym(d->library, name);
   memcpy(function, &found, sizeof found);
   return found != NULL;
 }
-
 static TOFT_RARE int toft_dwarf_begin(toft_dwarf *d) {
-  /* By build id only: the standard search may query servers. */
   return toft_dwarf_find(d, "dwfl_linux_proc_find_elf", &d->callbacks.find_elf) &&
          toft_dwarf_find(d, "dwfl_build_id_find_debuginfo", &d->callbacks.find_debuginfo) &&
          toft_dwarf_find(d, "dwfl_begin", &d->begin) && toft_dwarf_find(d, "dwfl_linux_proc_report", &d->report) &&
@@ -5542,14 +4050,10 @@ static TOFT_RARE int toft_dwarf_begin(toft_dwarf *d) {
          (d->session = d->begin(&d->callbacks)) != NULL && d->report(d->session, getpid()) == 0 &&
          d->report_end(d->session, NULL, NULL) == 0;
 }
-
 static void toft_dwarf_close(toft_dwarf *d) {
   if (d->session != NULL) d->end(d->session);
   if (d->library != NULL) (void)dlclose(d->library);
 }
-
-/* 0: libdw is missing or does not work. With MemorySanitizer it is not used, since memory written by an uninstrumented
- * library counts as uninitialised. */
 static int toft_dwarf_open(toft_dwarf *d) {
   memset(d, 0, sizeof *d);
   if (toft_msan_unpoison != NULL) return 0;
@@ -5559,13 +4063,9 @@ static int toft_dwarf_open(toft_dwarf *d) {
   toft_dwarf_close(d);
   return 0;
 }
-
-/* Whether the address is in a module that was loaded when the session began. */
 static int toft_dwarf_covers(const toft_dwarf *d, const void *address) {
   return d->module(d->session, (uint64_t)(uintptr_t)address - 1) != NULL;
 }
-
-/* Whether the file belongs to Toft's inline functions or to the language's library. */
 static int toft_is_library_file(const char *file) {
   const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file, *dot = strrchr(name, '.');
   if (strcmp(name, "toft.h") == 0 || strcmp(name, "toft.c") == 0) return 1;
@@ -5574,9 +4074,6 @@ static int toft_is_library_file(const char *file) {
     return 1;
   return strncmp(file, "/usr/include/", 13) == 0 || strstr(file, "/include/c++/") != NULL;
 }
-
-/* For an address in an inlined function of a library: replaces file and line by those of the call in the program's own
- * code, if that was inlined into the same function. Else they stay unchanged. */
 static TOFT_RARE void toft_dwarf_skip_library(const toft_dwarf *d, void *module, uint64_t call, toft_symbol *symbol) {
   toft_dwarf_die *inner = NULL, *chain = NULL;
   uint64_t bias = 0;
@@ -5606,7 +4103,6 @@ static TOFT_RARE void toft_dwarf_skip_library(const toft_dwarf *d, void *module,
   free(chain);
   free(inner);
 }
-
 static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *symbol) {
   const toft_dwarf *d = (const toft_dwarf *)arg;
   uint64_t call = (uint64_t)(uintptr_t)address - 1, start = 0, offset = 0, info[8];
@@ -5624,9 +4120,7 @@ static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *sym
   if (symbol->file != NULL && toft_is_library_file(symbol->file)) toft_dwarf_skip_library(d, module, call, symbol);
   return 1;
 }
-
 #else
-
 typedef struct toft_dwarf {
   char none;
 } toft_dwarf;
@@ -5636,25 +4130,18 @@ static int toft_dwarf_covers(const toft_dwarf *d, const void *address) { return 
 static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *symbol) {
   return toft_symbolize(arg, address, symbol);
 }
-
 #endif
-
 #endif
-
-/* ==== debug/json.c ==== */
-/* JSON that is written through a callback without allocating. */
 #ifndef TOFT_DEBUG_JSON_C
 #define TOFT_DEBUG_JSON_C
-
 typedef struct toft_json {
-  int (*write)(void *arg, const char *bytes, size_t size); /* 0: written */
+  int (*write)(void *arg, const char *bytes, size_t size);
   void *arg;
-  int code;  /* result of write; nothing is written after an error */
-  int first; /* the next element is the first of its object or array */
+  int code;
+  int first;
   size_t length;
-  char text[256]; /* buffered text */
+  char text[256];
 } toft_json;
-
 static toft_json toft_json_to(int (*write)(void *, const char *, size_t), void *arg) {
   toft_json j;
   memset(&j, 0, sizeof j);
@@ -5662,26 +4149,21 @@ static toft_json toft_json_to(int (*write)(void *, const char *, size_t), void *
   j.arg = arg;
   return j;
 }
-
-/* The length of the UTF-8 character at the start of n > 0 bytes; 0 if there is none. */
 static size_t toft_utf8(const unsigned char *s, size_t n) {
   unsigned char c = s[0];
   size_t length = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
   if (length == 0 || length > n) return 0;
   for (size_t i = 1; i < length; i++)
     if ((s[i] & 0xC0) != 0x80) return 0;
-  /* overlong, a surrogate, or above 0x10FFFF */
   if ((c == 0xE0 && s[1] < 0xA0) || (c == 0xED && s[1] > 0x9F) || (c == 0xF0 && s[1] < 0x90) ||
       (c == 0xF4 && s[1] > 0x8F))
     return 0;
   return length;
 }
-
 static void toft_json_flush(toft_json *j) {
   if (j->length != 0 && j->code == 0) j->code = j->write(j->arg, j->text, j->length);
   j->length = 0;
 }
-
 static void toft_json_bytes(toft_json *j, const char *s, size_t n) {
   while (n != 0) {
     size_t part = toft_min(n, sizeof j->text - j->length);
@@ -5692,9 +4174,7 @@ static void toft_json_bytes(toft_json *j, const char *s, size_t n) {
     if (j->length == sizeof j->text) toft_json_flush(j);
   }
 }
-
 static void toft_json_raw(toft_json *j, const char *s) { toft_json_bytes(j, s, strlen(s)); }
-
 static TOFT_RARE void toft_json_digits(toft_json *j, uint64_t n, unsigned base) {
   char digits[20], *at = digits + sizeof digits;
   do {
@@ -5703,8 +4183,6 @@ static TOFT_RARE void toft_json_digits(toft_json *j, uint64_t n, unsigned base) 
   } while (n != 0);
   toft_json_bytes(j, at, (size_t)(digits + sizeof digits - at));
 }
-
-/* Invalid UTF-8 in names is replaced. */
 static TOFT_RARE void toft_json_string(toft_json *j, const char *s) {
   size_t remaining = strlen(s);
   toft_json_raw(j, "\"");
@@ -5728,45 +4206,36 @@ static TOFT_RARE void toft_json_string(toft_json *j, const char *s) {
   }
   toft_json_raw(j, "\"");
 }
-
 static TOFT_RARE void toft_json_next(toft_json *j) {
   if (!j->first) toft_json_raw(j, ",");
   j->first = 0;
 }
-
 static TOFT_RARE void toft_json_key(toft_json *j, const char *key) {
   toft_json_next(j);
   toft_json_string(j, key);
   toft_json_raw(j, ":");
 }
-
 static TOFT_RARE void toft_json_number(toft_json *j, const char *key, uint64_t n) {
   toft_json_key(j, key);
   toft_json_digits(j, n, 10);
 }
-
 static TOFT_RARE void toft_json_signed(toft_json *j, const char *key, int64_t n) {
   toft_json_key(j, key);
   if (n < 0) toft_json_raw(j, "-");
   toft_json_digits(j, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
 }
-
 static TOFT_RARE void toft_json_text(toft_json *j, const char *key, const char *s) {
   toft_json_key(j, key);
   toft_json_string(j, s);
 }
-
 static TOFT_RARE void toft_json_open(toft_json *j, const char *bracket) {
   toft_json_raw(j, bracket);
   j->first = 1;
 }
-
 static TOFT_RARE void toft_json_close(toft_json *j, const char *bracket) {
   toft_json_raw(j, bracket);
   j->first = 0;
 }
-
-/* A call of a stack. */
 static TOFT_RARE void toft_json_frame(toft_json *j, const void *address, const toft_symbol *s) {
   toft_json_next(j);
   toft_json_open(j, "{");
@@ -5784,17 +4253,11 @@ static TOFT_RARE void toft_json_frame(toft_json *j, const void *address, const t
   if (s->file != NULL) toft_json_number(j, "line", s->line);
   toft_json_close(j, "}");
 }
-
 #endif
-
-/* ==== debug/modules.c ==== */
-/* The modules of the process, the program and its shared libraries, with their build ids. */
 #ifndef TOFT_DEBUG_MODULES_C
 #define TOFT_DEBUG_MODULES_C
-
 #if TOFT_DYNAMIC && defined(__linux__) && defined(__ELF__)
 #include <link.h>
-/* Declared under another name, since <link.h> declares dl_iterate_phdr depending on earlier includes. */
 typedef struct toft_dl_headers {
   ElfW(Addr) base;
   const char *path;
@@ -5803,18 +4266,14 @@ typedef struct toft_dl_headers {
 } toft_dl_headers;
 extern int toft_dl_iterate(int (*each)(toft_dl_headers *, size_t, void *), void *arg) __asm__("dl_iterate_phdr")
     __attribute__((weak));
-
-/* A segment of code. */
 typedef struct toft_module {
-  size_t index;     /* the number of this one among all; counted down while it is looked for */
-  const char *path; /* "": the program */
+  size_t index;
+  const char *path;
   uintptr_t address;
-  uint64_t size, offset; /* offset: in the file */
+  uint64_t size, offset;
   const unsigned char *build_id;
   size_t build_id_size;
 } toft_module;
-
-/* The build id in the notes of a segment. */
 static void toft_module_read_notes(toft_module *m, const unsigned char *at, size_t size) {
   ElfW(Nhdr) note;
   while (size > sizeof note) {
@@ -5831,13 +4290,11 @@ static void toft_module_read_notes(toft_module *m, const unsigned char *at, size
     size -= whole;
   }
 }
-
-/* Stops at the segment with the wanted index. */
 static TOFT_RARE int toft_module_find(toft_dl_headers *info, size_t size, void *arg) {
   toft_module *m = (toft_module *)arg;
   int found = 0;
   (void)size;
-  if (info->path[0] != 0 && strchr(info->path, '/') == NULL) return 0; /* the kernel's, without a file */
+  if (info->path[0] != 0 && strchr(info->path, '/') == NULL) return 0;
   m->build_id_size = 0;
   for (size_t i = 0; i < info->count; i++) {
     const ElfW(Phdr) *h = &info->headers[i];
@@ -5853,7 +4310,6 @@ static TOFT_RARE int toft_module_find(toft_dl_headers *info, size_t size, void *
   }
   return found;
 }
-
 static TOFT_RARE void toft_json_module(toft_json *j, const toft_module *m) {
   char executable[1024];
   const char *path = m->path;
@@ -5876,8 +4332,6 @@ static TOFT_RARE void toft_json_module(toft_json *j, const toft_module *m) {
   }
   toft_json_close(j, "}");
 }
-
-/* No lock of the dynamic linker is held while they are written. */
 static void toft_json_modules(toft_json *j) {
   toft_module m;
   toft_json_key(j, "modules");
@@ -5893,14 +4347,9 @@ static void toft_json_modules(toft_json *j) {
 #else
 static TOFT_RARE void toft_json_modules(toft_json *j) { (void)j; }
 #endif
-
 #endif
-
-/* ==== debug/stacks.c ==== */
-/* Call stacks: the platform's unwinder, and the stacks of calls on checked arenas and recyclers, each stored once. */
 #ifndef TOFT_DEBUG_STACKS_C
 #define TOFT_DEBUG_STACKS_C
-
 #if defined(_WIN32)
 #define TOFT_UNWIND(stack, max) RtlCaptureStackBackTrace(0, (DWORD)(max), stack, NULL)
 #elif !defined(TOFT_NO_UNWIND) && (defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__))
@@ -5909,18 +4358,15 @@ static TOFT_RARE void toft_json_modules(toft_json *j) { (void)j; }
 #elif !defined(TOFT_NO_UNWIND) && defined(__GNUC__)
 #include <unwind.h>
 #define TOFT_UNWIND(stack, max) toft_unwind(stack, max)
-
 typedef struct toft_stack_walk {
   void **stack;
   size_t depth, max;
 } toft_stack_walk;
-
 static _Unwind_Reason_Code toft_unwind_frame(struct _Unwind_Context *context, void *arg) {
   toft_stack_walk *w = (toft_stack_walk *)arg;
   w->stack[w->depth++] = (void *)_Unwind_GetIP(context);
   return w->depth < w->max ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
-
 static size_t toft_unwind(void **stack, size_t max) {
   toft_stack_walk w = {stack, 0, max};
   (void)_Unwind_Backtrace(toft_unwind_frame, &w);
@@ -5929,30 +4375,21 @@ static size_t toft_unwind(void **stack, size_t max) {
 #else
 #define TOFT_UNWIND(stack, max) ((void)(stack), (void)(max), (size_t)0)
 #endif
-
-#define TOFT_SKIPPED_FRAMES_MAX 16 /* frames of the library and the unwinder before a caller, at most */
-#define TOFT_CALL_STACK_MAX 20     /* frames of a finding's call: containers of C++ take many */
-
-/* The index of the frame that returns to `caller`; n: there is none. */
+#define TOFT_SKIPPED_FRAMES_MAX 16
+#define TOFT_CALL_STACK_MAX 20
 static size_t toft_frame_of(void *const *stack, size_t n, uintptr_t caller) {
   size_t i = 0;
-  while (i < n && ((uintptr_t)stack[i] ^ caller) > 1) i++; /* the lowest bit may be Thumb's */
+  while (i < n && ((uintptr_t)stack[i] ^ caller) > 1) i++;
   return i;
 }
-
 #ifndef TOFT_OMIT_CHECKS
-/* Equal stacks are one object, which is never freed. The frames follow in memory. */
 typedef struct toft_call_stack {
   struct toft_call_stack *next;
   size_t depth;
 } toft_call_stack;
-
 static toft_lock toft_call_stacks_lock;
 static toft_call_stack *toft_call_stacks[1024];
-
 static void **toft_frames_of(const toft_call_stack *s) { return (void **)(uintptr_t)(s + 1); }
-
-/* The stack from the call that returns to `caller`; NULL: the unwinder finds no such frame, or there is no memory. */
 static const toft_call_stack *toft_call_stack_from(uintptr_t caller) {
   void *all[TOFT_CALL_STACK_MAX + TOFT_SKIPPED_FRAMES_MAX];
   size_t n = TOFT_UNWIND(all, TOFT_CALL_STACK_MAX + TOFT_SKIPPED_FRAMES_MAX), first = toft_frame_of(all, n, caller);
@@ -5973,81 +4410,53 @@ static const toft_call_stack *toft_call_stack_from(uintptr_t caller) {
   return s;
 }
 #endif
-
 #endif
-
-/* ==== debug/subject.c ==== */
-/* The subject of an instrument: the description of an arena of another provider by which accounting, sampling and
- * checks see it as one of this library's. The head's table is the first member of the instrument, so a head leads to it
- * in one load. instrument.c has the table; SPEC.md has the rules for instruments, I1 to I5. */
 #ifndef TOFT_DEBUG_SUBJECT_C
 #define TOFT_DEBUG_SUBJECT_C
-
-#define TOFT_TABLE_MAX 256 /* bytes of a provider's table, with members of later additions */
-
+#define TOFT_TABLE_MAX 256
 typedef struct toft_instrument {
-  union { /* first */
+  union {
     toft_info_ops info;
-    unsigned char bytes[TOFT_TABLE_MAX]; /* what lies behind the known members is the provider's */
+    unsigned char bytes[TOFT_TABLE_MAX];
   } table;
   toft_provider_info info;
-  const toft_arena_ops *under; /* the table beneath */
+  const toft_arena_ops *under;
   toft_arena *head;
-  unsigned char *limit; /* limit, and bit 0 of the epoch, as the last operation beneath left them */
+  unsigned char *limit;
   uintptr_t bit;
-  toft_block_header *filled; /* whose freed bytes are compared before reuse; or NULL */
-  toft_block_header *unused; /* for a block that an operation finds, or NULL */
-  int was_empty;             /* nothing was live when the checks began */
-  uintptr_t site;            /* of the running operation */
-  /* Its blocks have no memory of their own: `current` represents the block of the cursor, each dedicated one an
-   * allocation that did not move the cursor. `end` is `limit` above. */
+  toft_block_header *filled;
+  toft_block_header *unused;
+  int was_empty;
+  uintptr_t site;
   toft_state subject;
 } toft_instrument;
-
 static toft_instrument *toft_instrument_of(const toft_state *a) {
   return (toft_instrument *)(void *)((unsigned char *)(uintptr_t)a - offsetof(toft_instrument, subject));
 }
-
-/* What checks call of subjects. */
 typedef struct toft_subject_calls {
-  /* The member of the instruments' table. */
   void *(*alloc)(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site);
-  /* Allocates beneath, and sets *block. NULL: refused. */
   void *(*place)(toft_state *a, size_t size, size_t align, toft_block_header **block);
-  void (*end)(toft_state *a); /* an operation ends: records the cursor of a checked arena */
-  int (*predates)(const toft_state *a, const unsigned char *p); /* allocated before the checks began */
+  void (*end)(toft_state *a);
+  int (*predates)(const toft_state *a, const unsigned char *p);
 } toft_subject_calls;
-/* Once there is an instrument: a program without them does not link their code. Atomic. */
 static const toft_subject_calls *toft_subjects;
-
-/* The instrument that this library put before the arena; NULL: none. */
 static toft_instrument *toft_instrument_before(const toft_arena *head) {
   const toft_subject_calls *calls = TOFT_LOAD_POINTER(const toft_subject_calls, &toft_subjects);
   return calls != NULL && head->ops->alloc == calls->alloc ? (toft_instrument *)(uintptr_t)head->ops : NULL;
 }
-
-/* The state by which the arena is accounted and checked: its own, or an instrument's subject. NULL: it is another
- * provider's, and has no instrument. */
 static toft_state *toft_observed_state(const toft_arena *head) {
   if (toft_is_own(head)) return toft_state_of(head);
   toft_instrument *i = toft_instrument_before(head);
   return i != NULL ? &i->subject : NULL;
 }
-
-/* The head as users have it. */
 static toft_arena *toft_head_of(toft_state *a) {
   return a->state & TOFT_IS_SUBJECT ? toft_instrument_of(a)->head : &a->head;
 }
-
-/* Copies the head of the arena into the subject's. */
 static void toft_subject_read(toft_state *a) {
   const toft_arena *head = toft_instrument_of(a)->head;
   a->head.cursor = head->cursor;
   a->head.epoch = head->epoch;
 }
-
-/* Points the arena's head to the instrument again, with the subject's cursor and epoch, and `remaining` bytes for the
- * inline path. */
 static void toft_subject_write(toft_state *a, size_t remaining) {
   toft_instrument *i = toft_instrument_of(a);
   i->head->cursor = a->head.cursor;
@@ -6055,8 +4464,6 @@ static void toft_subject_write(toft_state *a, size_t remaining) {
   i->head->limit = a->head.cursor + remaining;
   i->head->epoch = a->head.epoch | 1;
 }
-
-/* Brackets a call of the table beneath (I1). */
 static const toft_arena_ops *toft_begin_beneath(toft_instrument *i) {
   toft_arena *head = i->head;
   head->cursor = i->subject.head.cursor;
@@ -6065,7 +4472,6 @@ static const toft_arena_ops *toft_begin_beneath(toft_instrument *i) {
   head->epoch = toft_epoch(&i->subject) | 1;
   return i->under;
 }
-
 static void toft_end_beneath(toft_instrument *i) {
   const toft_arena *head = i->head;
   i->under = i->table.info.under = head->ops;
@@ -6073,108 +4479,78 @@ static void toft_end_beneath(toft_instrument *i) {
   i->bit = head->epoch & 1;
   toft_subject_read(&i->subject);
 }
-
-/* The first `size` bytes of the provider's statistics. */
 static void toft_stats_beneath(toft_instrument *i, toft_stats *out, size_t size) {
   memset(out, 0, sizeof *out);
   (void)toft_begin_beneath(i)->stats(i->head, out, size);
   toft_end_beneath(i);
 }
-
-static int toft_contains_beneath(toft_instrument *i, const void *p) {
-  int code = toft_begin_beneath(i)->contains(i->head, p);
-  toft_end_beneath(i);
-  return code;
-}
-
 static void toft_add_observed_stats(toft_state *a, toft_stats *s) {
   if (a->state & TOFT_IS_SUBJECT)
     toft_stats_beneath(toft_instrument_of(a), s, sizeof *s);
   else
     toft_add_stats(a, s);
 }
-
 #endif
-
-/* ==== debug/accounting.c ==== */
-/* Accounting: bytes by tag and phase, and budgets with callbacks. toft_set_limit lowers the limit to the next byte
- * that accounting must see, and sets the epoch's lowest bit so that rewinds, resizes and frees take the slow path.
- *
- * Bytes in regular blocks are freed in LIFO order. For them a list of cuts records at which of the LIFO bytes each
- * tag begins: a change of tag appends a cut, and a rewind removes the cuts above it. Dedicated blocks and adopted
- * arenas are detached: they may be freed in any order, and are listed one by one. */
 #ifndef TOFT_DEBUG_ACCOUNTING_C
 #define TOFT_DEBUG_ACCOUNTING_C
-
 typedef struct toft_tag_entry {
-  char *name; /* its path, with a terminating NUL */
+  char *name;
   size_t length;
   uint64_t number;
   int numbered;
   uint64_t budget, allocated;
-  uint64_t lifo_closed; /* LIFO bytes between its cuts and the next ones, except after the last cut */
+  uint64_t lifo_closed;
   uint64_t detached;
 } toft_tag_entry;
-
 typedef struct toft_cut {
   uint64_t at;
   size_t tag;
 } toft_cut;
-
 typedef struct toft_detached {
-  const void *what; /* a block, or an adopted arena */
+  const void *what;
   size_t tag;
   uint64_t bytes;
 } toft_detached;
-
 typedef struct toft_phase_entry {
   char *name;
   uint64_t entries, allocated;
   int64_t kept;
 } toft_phase_entry;
-
-typedef struct toft_sampled_site toft_sampled_site; /* sampling.c */
-typedef struct toft_profiled toft_profiled;         /* process_profile.c */
+typedef struct toft_sampled_site toft_sampled_site;
+typedef struct toft_profiled toft_profiled;
 #define TOFT_SITE_LISTS 256
-
 struct toft_instruments {
   int metered;
-  size_t tag; /* the current tag; 0: none */
+  size_t tag;
   toft_tag_entry *tags;
   size_t tag_count, tag_capacity;
-  toft_cut *cuts; /* while metered: ascending, the first at 0; the last one's tag is current */
+  toft_cut *cuts;
   size_t cut_count, cut_capacity;
-  toft_detached *detached; /* while metered: in order of creation */
+  toft_detached *detached;
   size_t detached_count, detached_capacity;
   uint64_t detached_bytes;
-  uint64_t lifo_bytes, synced_allocated; /* at the last toft_sync_tags: live - detached_bytes, and allocated */
-  size_t *tag_stack;                     /* tags to return to */
-  size_t tag_depth, tag_stack_capacity, failed_pushes; /* failed_pushes: toft_tag_push calls that failed */
-  int claimed;                                         /* the claimed range belongs to claim_tag */
+  uint64_t lifo_bytes, synced_allocated;
+  size_t *tag_stack;
+  size_t tag_depth, tag_stack_capacity, failed_pushes;
+  int claimed;
   size_t claim_tag;
   toft_phase_entry *phases;
   size_t phase_count, phase_capacity;
-
   uint64_t soft_budget;
-  int soft_budget_passed; /* and reported */
+  int soft_budget_passed;
   toft_soft_budget_fn *on_soft_budget;
   void *on_soft_budget_arg;
   toft_refusal_fn *on_refusal;
   void *on_refusal_arg;
-  uintptr_t caller;        /* of the last sampled or budgeted allocation */
-  toft_profiled *profiled; /* NULL: not in the process's profile */
-
-  uint64_t period, next_sample, random; /* next_sample: a value of `allocated` */
+  uintptr_t caller;
+  toft_profiled *profiled;
+  uint64_t period, next_sample, random;
   toft_unwind_fn *unwinder;
   void *unwinder_arg;
-  toft_sampled_site **sites; /* TOFT_SITE_LISTS lists by hash; NULL before the first sample */
+  toft_sampled_site **sites;
   size_t site_count;
-  double unattributed_count, unattributed_bytes; /* of samples for which there was no memory */
+  double unattributed_count, unattributed_bytes;
 };
-
-/* ---- growing arrays ---- */
-
-/* Grows the array to at least `want` items. NULL: no memory, and the array is unchanged. */
 static void *toft_grow_list(void *list, size_t *capacity, size_t want, size_t item) {
   if (want <= *capacity) return list;
   size_t more = toft_max(want, 2 * *capacity);
@@ -6182,20 +4558,17 @@ static void *toft_grow_list(void *list, size_t *capacity, size_t want, size_t it
   if (grown != NULL) *capacity = more;
   return grown;
 }
-
 static int toft_reserve_cuts(toft_instruments *w, size_t more) {
   toft_cut *cuts = (toft_cut *)toft_grow_list(w->cuts, &w->cut_capacity, w->cut_count + more, sizeof *cuts);
   if (cuts != NULL) w->cuts = cuts;
   return cuts != NULL;
 }
-
 static int toft_reserve_detached_entries(toft_instruments *w, size_t more) {
   toft_detached *detached =
       (toft_detached *)toft_grow_list(w->detached, &w->detached_capacity, w->detached_count + more, sizeof *detached);
   if (detached != NULL) w->detached = detached;
   return detached != NULL;
 }
-
 static char *toft_copy_name(const char *first, size_t n, const char *second, size_t m) {
   char *s = (char *)malloc(n + m + 2);
   if (s == NULL) return NULL;
@@ -6205,10 +4578,6 @@ static char *toft_copy_name(const char *first, size_t n, const char *second, siz
   s[n + m] = 0;
   return s;
 }
-
-/* ---- names ---- */
-
-/* Whether it is UTF-8 without a NUL. */
 static int toft_is_name(const char *name, size_t length) {
   if (name == NULL) return length == 0;
   for (size_t at = 0; at < length;) {
@@ -6218,8 +4587,6 @@ static int toft_is_name(const char *name, size_t length) {
   }
   return 1;
 }
-
-/* The tag whose path is `outer`/`name`, created if needed; `number` becomes its number. SIZE_MAX: no memory. */
 static size_t toft_tag_of(toft_instruments *w, const toft_tag_entry *outer, const char *name, size_t m,
                           const uint64_t *number) {
   const char *first = outer != NULL ? outer->name : "";
@@ -6231,7 +4598,7 @@ static size_t toft_tag_of(toft_instruments *w, const toft_tag_entry *outer, cons
     int same = length == 0 ? t->length == 0 && t->number == *number
                            : t->length == length && memcmp(t->name + (length - m), name, m) == 0 &&
                                  memcmp(t->name, first, n) == 0 && (n == 0 || m == 0 || t->name[n] == '/');
-    if (!same && length == 0) same = t->numbered && t->number == *number; /* the number has a name by now */
+    if (!same && length == 0) same = t->numbered && t->number == *number;
     if (!same) continue;
     if (number != NULL && length != 0) {
       t->number = *number;
@@ -6252,37 +4619,26 @@ static size_t toft_tag_of(toft_instruments *w, const toft_tag_entry *outer, cons
   t->budget = UINT64_MAX;
   return w->tag_count++;
 }
-
-/* ---- the state of accounting ---- */
-
-/* A bijective mixer: similar seeds give unrelated results. Never 0. */
 static uint64_t toft_mix64(uint64_t n) {
   n = (n ^ n >> 30) * 0xBF58476D1CE4E5B9u;
   n = (n ^ n >> 27) * 0x94D049BB133111EBu;
   n ^= n >> 31;
   return n != 0 ? n : 1;
 }
-
-static size_t toft_instruments_made; /* count of states created; atomic */
-
+static size_t toft_instruments_made;
 static toft_instruments *toft_instruments_of(const toft_state *a) {
   return a->state & TOFT_PRISTINE ? NULL : a->instruments;
 }
-
-/* Whether the process's profile includes the arena. */
 static int toft_is_profiled(const toft_state *a) {
   const toft_instruments *w = toft_instruments_of(a);
   return w != NULL && w->profiled != NULL;
 }
-
-/* Created on first use. NULL: no memory. */
 static toft_instruments *toft_instruments_get(toft_state *a) {
   if (a->instruments != NULL) return a->instruments;
   toft_instruments *w = (toft_instruments *)malloc(sizeof *w);
   if (w == NULL) return NULL;
   memset(w, 0, sizeof *w);
   w->soft_budget = UINT64_MAX;
-  /* arenas from the cache repeat addresses; the counter gives each another first sample */
   w->random = toft_mix64((uint64_t)TOFT_ADD(&toft_instruments_made, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)(uintptr_t)a);
   if (toft_tag_of(w, NULL, "", 0, NULL) != 0) {
     free(w->tags);
@@ -6293,22 +4649,16 @@ static toft_instruments *toft_instruments_get(toft_state *a) {
   toft_update_observed(a);
   return w;
 }
-
-static void toft_clear_sites(toft_instruments *w); /* sampling.c */
-
-/* process_profile.c; precondition of each: w->profiled is not NULL. */
+static void toft_clear_sites(toft_instruments *w);
 static void toft_profile_update(toft_state *a);
 static void toft_profile_sample(const toft_instruments *w, void *const *stack, size_t depth, uintptr_t site,
                                 double count, double bytes);
 static void toft_profile_phase(const char *name, uint64_t allocated, int64_t kept);
-#define TOFT_PROFILE_LAG (16 * TOFT_KIB) /* bytes by which a profile's number of an arena may be late */
-
+#define TOFT_PROFILE_LAG (16 * TOFT_KIB)
 static void toft_clear_phases(toft_instruments *w) {
   for (size_t i = 0; i < w->phase_count; i++) free(w->phases[i].name);
   w->phase_count = 0;
 }
-
-/* Frees the lists and sets everything to 0. */
 static void toft_instruments_clear(toft_instruments *w) {
   toft_clear_sites(w);
   toft_clear_phases(w);
@@ -6321,7 +4671,6 @@ static void toft_instruments_clear(toft_instruments *w) {
   free(w->tags);
   memset(w, 0, sizeof *w);
 }
-
 static TOFT_RARE void toft_instruments_release(toft_state *a) {
   if (a->instruments == NULL) return;
   toft_profile_remove(a);
@@ -6331,24 +4680,15 @@ static TOFT_RARE void toft_instruments_release(toft_state *a) {
   a->state &= ~(uint32_t)TOFT_INSTRUMENTED;
   toft_update_observed(a);
 }
-
-/* Updates TOFT_INSTRUMENTED after a setting changed. */
 static void toft_update_instrumented(toft_state *a) {
   const toft_instruments *w = a->instruments;
   int on = w->metered || w->period != 0 || w->soft_budget != UINT64_MAX || w->on_refusal != NULL || w->profiled != NULL;
   a->state = on ? a->state | TOFT_INSTRUMENTED : a->state & ~(uint32_t)TOFT_INSTRUMENTED;
 }
-
-/* ---- bytes by tag ---- */
-
-/* The tag charged now: the claim's while a claimed range is being returned, else the current one. */
 static size_t toft_charged_tag(const toft_state *a) {
   const toft_instruments *w = a->instruments;
   return w->claimed && !(a->state & TOFT_CLAIMED) ? w->claim_tag : w->tag;
 }
-
-/* Removes the cuts above `at` and starts `tag` there. Needs no memory: either a cut was removed, or toft_change_tag
- * reserved one. */
 static void toft_cut_at(toft_instruments *w, uint64_t at, size_t tag) {
   toft_cut *cuts = w->cuts;
   size_t n = w->cut_count;
@@ -6364,52 +4704,38 @@ static void toft_cut_at(toft_instruments *w, uint64_t at, size_t tag) {
   }
   w->cut_count = n;
 }
-
-/* Updates the cuts to live. */
 static void toft_cut_tags(toft_state *a) {
   toft_instruments *w = a->instruments;
   uint64_t lifo_bytes = a->live - w->detached_bytes;
   size_t tag = toft_charged_tag(a);
-  /* a range claimed under another tag is returned: no other LIFO bytes were added since the last cut */
   if (w->cuts[w->cut_count - 1].tag != tag)
     toft_cut_at(w, lifo_bytes < w->lifo_bytes ? lifo_bytes : w->lifo_bytes, tag);
   toft_cut_at(w, lifo_bytes, tag);
   w->lifo_bytes = lifo_bytes;
 }
-
-/* Brings the bytes of each tag up to date with live and allocated. */
 static void toft_sync_tags(toft_state *a) {
   toft_instruments *w = a->instruments;
   if (w == NULL || !w->metered) return;
   toft_cut_tags(a);
-  w->tags[toft_charged_tag(a)].allocated += a->allocated - w->synced_allocated; /* negative if a claim shrank */
+  w->tags[toft_charged_tag(a)].allocated += a->allocated - w->synced_allocated;
   w->synced_allocated = a->allocated;
 }
-
 static uint64_t toft_live_of_tag(const toft_instruments *w, size_t tag) {
-  if (w->cut_count == 0) return w->tags[tag].detached; /* a sum of arenas */
+  if (w->cut_count == 0) return w->tags[tag].detached;
   const toft_cut *last = &w->cuts[w->cut_count - 1];
   return w->tags[tag].lifo_closed + w->tags[tag].detached + (last->tag == tag ? w->lifo_bytes - last->at : 0);
 }
-
-/* Precondition: toft_sync_in was called. 0: no memory, and nothing changed. */
 static int toft_change_tag(toft_state *a, size_t tag) {
   toft_instruments *w = a->instruments;
   toft_sync_tags(a);
-  /* a cut for this change, one for each pop to come, and two for a range under another tag */
   if (!toft_reserve_cuts(w, w->tag_depth + 4)) return 0;
   w->tag = tag;
   toft_sync_tags(a);
   return 1;
 }
-
-/* ---- detached bytes ---- */
-
-/* Reserves memory for one more entry. 0: there is none. */
 static int toft_reserve_detached(toft_state *a) {
   return a->instruments == NULL || !a->instruments->metered || toft_reserve_detached_entries(a->instruments, 1);
 }
-
 static void toft_detached_push(toft_instruments *w, const void *what, size_t tag, uint64_t bytes) {
   toft_detached *last = w->detached_count != 0 ? &w->detached[w->detached_count - 1] : NULL;
   if (last == NULL || last->what != what || last->tag != tag) {
@@ -6422,8 +4748,6 @@ static void toft_detached_push(toft_instruments *w, const void *what, size_t tag
   w->tags[tag].detached += bytes;
   w->detached_bytes += bytes;
 }
-
-/* Accounts for bytes that were added to live and allocated outside the LIFO order. */
 static void toft_detached_add(toft_state *a, const void *what, size_t bytes) {
   toft_instruments *w = a->instruments;
   if (w == NULL || !w->metered) return;
@@ -6432,8 +4756,6 @@ static void toft_detached_add(toft_state *a, const void *what, size_t bytes) {
   w->tags[tag].allocated += bytes;
   w->synced_allocated += bytes;
 }
-
-/* The bytes were subtracted from live. The entry is near the end of the list. */
 static void toft_detached_remove(toft_state *a, const void *what) {
   toft_instruments *w = a->instruments;
   if (w == NULL || !w->metered) return;
@@ -6447,8 +4769,6 @@ static void toft_detached_remove(toft_state *a, const void *what) {
   memmove(w->detached + first, w->detached + end, (w->detached_count - end) * sizeof *w->detached);
   w->detached_count -= end - first;
 }
-
-/* Metering begins: charges all existing detached bytes to no tag. 0: no memory. */
 static int toft_detached_add_all(toft_state *a) {
   toft_instruments *w = a->instruments;
   for (const toft_block_header *b = a->newest; b != NULL; b = b->next) {
@@ -6464,11 +4784,6 @@ static int toft_detached_add_all(toft_state *a) {
   }
   return 1;
 }
-
-/* ---- called by observed.c ---- */
-
-/* Returns how many of `remaining` bytes the inline path may hand out, and sets *instrumented if rewinds must take the
- * slow path. */
 static TOFT_COLD size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented) {
   toft_instruments *w = a->instruments;
   uint64_t allowed = remaining;
@@ -6483,7 +4798,7 @@ static TOFT_COLD size_t toft_instrumented_limit(toft_state *a, size_t remaining,
     if (budget != UINT64_MAX && allowed > (budget < live ? 0 : budget - live))
       allowed = budget < live ? 0 : budget - live;
   }
-  if (w->period != 0) { /* the allocation that passes the next sample takes the slow path */
+  if (w->period != 0) {
     uint64_t ahead = w->next_sample > a->allocated ? w->next_sample - a->allocated : 0;
     if (allowed > ahead) allowed = ahead;
   }
@@ -6498,8 +4813,6 @@ static TOFT_COLD size_t toft_instrumented_limit(toft_state *a, size_t remaining,
   *instrumented |= w->metered || w->period != 0;
   return (size_t)(allowed & ~(uint64_t)7);
 }
-
-/* Whether the current tag's budget allows `charge` more bytes. */
 static TOFT_COLD int toft_fits_tag_budget(toft_state *a, size_t charge) {
   toft_instruments *w = a->instruments;
   size_t tag = w->metered ? toft_charged_tag(a) : 0;
@@ -6510,14 +4823,10 @@ static TOFT_COLD int toft_fits_tag_budget(toft_state *a, size_t charge) {
   if ((a->state & TOFT_CLAIMED) && w->claim_tag == tag) live += (uint64_t)(a->claim_limit - a->head.cursor);
   return live <= budget && charge <= budget - live;
 }
-
-/* A claimed range was returned. */
 static void toft_accounting_unclaim(toft_state *a) {
   toft_sync_tags(a);
   if (a->instruments != NULL) a->instruments->claimed = 0;
 }
-
-/* A reset has set live to 0. */
 static void toft_accounting_reset(toft_state *a) {
   toft_instruments *w = a->instruments;
   if (w == NULL) return;
@@ -6526,17 +4835,14 @@ static void toft_accounting_reset(toft_state *a) {
   w->detached_bytes = 0;
   w->soft_budget_passed = 0;
 }
-
-static size_t toft_size_with_redzones(size_t size, size_t align); /* debug_ops.c */
-
-/* The slow path of toft_budget_raised. */
+static size_t toft_size_with_redzones(size_t size, size_t align);
 static TOFT_COLD int toft_ask_for_budget(toft_state *a, size_t size, size_t align) {
   toft_instruments *w = a->instruments;
   uint64_t claimed = toft_claimed_bytes(a);
   size_t charge = TOFT_ROUND8(size), pad = align > 8 ? align : 0;
   if (a->state & TOFT_IS_CHECKED) {
     charge = toft_size_with_redzones(size, align);
-    pad = align + 8; /* red zones are aligned to 16 */
+    pad = align + 8;
   }
   uint64_t budget = toft_own_budget(a), need = (uint64_t)charge + pad;
   int fits = budget == UINT64_MAX || a->live + claimed + need <= budget;
@@ -6545,28 +4851,22 @@ static TOFT_COLD int toft_ask_for_budget(toft_state *a, size_t size, size_t alig
   uint64_t answer = w->on_refusal(w->on_refusal_arg, toft_head_of(a), a->live, budget, size);
   toft_end_callback(a, was_busy);
   if (answer > budget) toft_set_own_budget(a, answer);
-  return fits || answer > budget; /* the callback may have returned memory to the source */
+  return fits || answer > budget;
 }
-
 static int toft_budget_raised(toft_state *a, size_t size, size_t align) {
   return (a->state & TOFT_INSTRUMENTED) && a->instruments->on_refusal != NULL && toft_ask_for_budget(a, size, align);
 }
-
-/* Calls the callback of the soft budget if live has passed it. */
 static void toft_check_soft_budget(toft_state *a) {
   if (!(a->state & TOFT_INSTRUMENTED)) return;
   toft_instruments *w = a->instruments;
   if (w->soft_budget_passed || a->live <= w->soft_budget) return;
   w->soft_budget_passed = 1;
-  toft_next_epoch(a); /* makes the next reset a full one, which clears soft_budget_passed */
+  toft_next_epoch(a);
   if (w->on_soft_budget == NULL) return;
   uint32_t was_busy = toft_begin_callback(a);
   w->on_soft_budget(w->on_soft_budget_arg, toft_head_of(a), a->live, w->soft_budget);
   toft_end_callback(a, was_busy);
 }
-
-/* ---- switches ---- */
-
 static TOFT_RARE int toft_set_metering(toft_state *a, int on) {
   toft_instruments *w = toft_instruments_get(a);
   if (w == NULL) return TOFT_ENOMEM;
@@ -6590,40 +4890,28 @@ static TOFT_RARE int toft_set_metering(toft_state *a, int on) {
   toft_update_instrumented(a);
   return TOFT_OK;
 }
-
-/* ops->set for a tag. */
 static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length) {
   if ((a->state & TOFT_CLAIMED) && (a->instruments == NULL || !a->instruments->metered))
-    return TOFT_EBUSY; /* the range would have no tag */
+    return TOFT_EBUSY;
   int was_metered = a->instruments != NULL && a->instruments->metered;
   if (toft_set_metering(a, 1) != TOFT_OK) return TOFT_ENOMEM;
   if (length != 0 && name[0] == '/') name++, length--;
   size_t tag = toft_tag_of(a->instruments, NULL, name, length, &number);
   if (tag != SIZE_MAX && toft_change_tag(a, tag)) return TOFT_OK;
-  (void)toft_set_metering(a, was_metered); /* switching off takes no memory */
+  (void)toft_set_metering(a, was_metered);
   return TOFT_ENOMEM;
 }
-
 #endif
-
-/* ==== debug/live_registry.c ==== */
-/* The registry of live checked arenas and recyclers, so that objects that a program never releases are verified at
- * exit. */
 #ifndef TOFT_DEBUG_LIVE_REGISTRY_C
 #define TOFT_DEBUG_LIVE_REGISTRY_C
-
 typedef struct toft_live_entry {
   struct toft_live_entry *next, *previous;
-  /* Marks the object as in a call, so that calls of other threads are refused; 0: a call is running. With the
-   * registry's lock held. */
   int (*begin_call)(struct toft_live_entry *self);
-  void (*verify)(struct toft_live_entry *self); /* without the lock: reports call hooks */
+  void (*verify)(struct toft_live_entry *self);
   int verified;
 } toft_live_entry;
-
 static toft_lock toft_registry_lock;
 static toft_live_entry toft_registry = {&toft_registry, &toft_registry, NULL, NULL, 0};
-
 static void toft_registry_add(toft_live_entry *r, int (*begin_call)(toft_live_entry *),
                               void (*verify)(toft_live_entry *)) {
   r->begin_call = begin_call;
@@ -6635,8 +4923,6 @@ static void toft_registry_add(toft_live_entry *r, int (*begin_call)(toft_live_en
   r->next->previous = r->previous->next = r;
   TOFT_UNLOCK(&toft_registry_lock);
 }
-
-/* Idempotent. */
 static void toft_registry_remove(toft_live_entry *r) {
   if (r->next == NULL) return;
   toft_lock_take(&toft_registry_lock);
@@ -6645,8 +4931,6 @@ static void toft_registry_remove(toft_live_entry *r) {
   r->next = NULL;
   TOFT_UNLOCK(&toft_registry_lock);
 }
-
-/* Verifies all entries at unload. Other threads may have been stopped with the lock held. */
 static void toft_registry_end(void) {
   for (;;) {
     toft_live_entry *r;
@@ -6660,39 +4944,28 @@ static void toft_registry_end(void) {
     if (!more) return;
   }
 }
-
 #endif
-
-/* ==== debug/reports.c ==== */
-/* Findings of checked arenas and recyclers: their text, their delivery to hooks and files, and the process's switch. */
 #ifndef TOFT_DEBUG_REPORTS_C
 #define TOFT_DEBUG_REPORTS_C
-
-#define TOFT_WRITTEN_MAX 32 /* written bytes stored in a finding */
-
-/* A call of the program; all 0: none. */
+#define TOFT_WRITTEN_MAX 32
 typedef struct toft_call_info {
   const char *op;
   uintptr_t site;
   size_t thread;
-  const toft_call_stack *stack; /* from the site on; NULL: not recorded */
+  const toft_call_stack *stack;
 } toft_call_info;
-
-/* A finding without its message text. */
 typedef struct toft_report {
   int kind;
   toft_arena *arena;
   const unsigned char *p;
-  size_t size, claimed_size; /* claimed_size: the caller's argument; outside: the word */
-  const char *target;        /* outside: its place */
+  size_t size, claimed_size;
+  const char *target;
   ptrdiff_t offset;
-  size_t length;                         /* of the written bytes, from offset on */
-  int open_ended;                        /* they reach the end of the checked bytes: there may be more */
-  unsigned char bytes[TOFT_WRITTEN_MAX]; /* the first written bytes */
+  size_t length;
+  int open_ended;
+  unsigned char bytes[TOFT_WRITTEN_MAX];
   toft_call_info allocated, freed, detected;
 } toft_report;
-
-/* Sets the written bytes from `at` to `end`; p is the allocation's first byte. */
 static void toft_report_set_written(toft_report *f, const unsigned char *p, const unsigned char *at,
                                     const unsigned char *end, int open_ended) {
   f->offset = at - p;
@@ -6700,20 +4973,13 @@ static void toft_report_set_written(toft_report *f, const unsigned char *p, cons
   f->open_ended = open_ended;
   memcpy(f->bytes, at, toft_min(f->length, sizeof f->bytes));
 }
-
-/* ---- text, without stdio, which lacks %zu on some systems ---- */
-
 typedef struct toft_text_writer {
   char *at, *end;
 } toft_text_writer;
-
 static TOFT_RARE void toft_put_text(toft_text_writer *t, const char *s) {
   while (*s != 0 && t->at < t->end) *t->at++ = *s++;
   *t->at = 0;
 }
-
-/* Appends a string of the program: bytes other than printable ASCII become \xNN. With `quoted`, a quote and a backslash
- * get a backslash. */
 static TOFT_RARE void toft_put_escaped(toft_text_writer *t, const char *s, size_t size, int quoted) {
   for (size_t i = 0; i < size && t->end - t->at > 4; i++) {
     unsigned char c = (unsigned char)s[i];
@@ -6729,9 +4995,7 @@ static TOFT_RARE void toft_put_escaped(toft_text_writer *t, const char *s, size_
   }
   *t->at = 0;
 }
-
 static void toft_put_name(toft_text_writer *t, const char *s) { toft_put_escaped(t, s, strlen(s), 0); }
-
 static TOFT_RARE void toft_put_number(toft_text_writer *t, uint64_t n, unsigned base) {
   char digits[24], *d = digits + sizeof digits - 1;
   *d = 0;
@@ -6740,25 +5004,18 @@ static TOFT_RARE void toft_put_number(toft_text_writer *t, uint64_t n, unsigned 
   if (base == 16) toft_put_text(t, "0x");
   toft_put_text(t, d);
 }
-
 static void toft_put_offset(toft_text_writer *t, ptrdiff_t n) {
   if (n < 0) toft_put_text(t, "-");
   toft_put_number(t, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
 }
-
-/* ---- sites ---- */
-
-static toft_lock toft_findings_lock; /* protects everything below, and the arenas' stored reports */
-
+static toft_lock toft_findings_lock;
 typedef struct toft_named_site {
   struct toft_named_site *next;
   char text[1];
 } toft_named_site;
-
 static toft_named_site *toft_named_sites[256];
-TOFT_PER_THREAD uintptr_t toft_call_site_hint; /* site of the next call, set by toft_at */
+TOFT_PER_THREAD uintptr_t toft_call_site_hint;
 #define toft_call_site_hint TOFT_OWN(toft_call_site_hint)
-
 uintptr_t toft_site(const char *place) {
   unsigned hash = 5381;
   size_t n = 0;
@@ -6775,7 +5032,6 @@ uintptr_t toft_site(const char *place) {
   TOFT_UNLOCK(&toft_findings_lock);
   return (uintptr_t)s;
 }
-
 static TOFT_RARE int toft_put_named_site(uintptr_t site, toft_text_writer *t) {
   const toft_named_site *s = NULL;
   toft_lock_take(&toft_findings_lock);
@@ -6785,19 +5041,13 @@ static TOFT_RARE int toft_put_named_site(uintptr_t site, toft_text_writer *t) {
   TOFT_UNLOCK(&toft_findings_lock);
   return s != NULL;
 }
-
-/* The libdw session. Opening it takes milliseconds, so it stays open between findings; it is reopened when an address
- * lies in a module loaded since. One thread uses it at a time; other threads, and a finding within a finding, use
- * toft_symbolize. */
 static toft_lock toft_symbol_lock;
 static toft_dwarf toft_symbol_session;
-static int toft_symbol_session_state; /* 0: not opened; 1: open; 2: failed */
-
+static int toft_symbol_session_state;
 static void toft_symbol_session_close(void) {
   if (toft_symbol_session_state == 1) toft_dwarf_close(&toft_symbol_session);
   toft_symbol_session_state = 0;
 }
-
 static TOFT_RARE int toft_symbol_find(const void *address, toft_symbol *s) {
   if (toft_symbol_session_state == 0) toft_symbol_session_state = toft_dwarf_open(&toft_symbol_session) ? 1 : 2;
   if (toft_symbol_session_state == 1 && !toft_dwarf_covers(&toft_symbol_session, address)) {
@@ -6807,8 +5057,6 @@ static TOFT_RARE int toft_symbol_find(const void *address, toft_symbol *s) {
   return toft_symbol_session_state == 1 ? toft_dwarf_symbolize(&toft_symbol_session, address, s)
                                         : toft_symbolize(NULL, address, s);
 }
-
-/* Appends "function (file:line)"; without debug information "function+offset (module+offset)", as far as known. */
 static TOFT_RARE void toft_put_symbol(toft_text_writer *t, const toft_symbol *s) {
   const char *slash = s->module != NULL ? strrchr(s->module, '/') : NULL;
   int has_line = s->file != NULL && s->line != 0;
@@ -6825,30 +5073,15 @@ static TOFT_RARE void toft_put_symbol(toft_text_writer *t, const toft_symbol *s)
   toft_put_number(t, has_line ? s->line : s->module_offset, has_line ? 10 : 16);
   if (s->function != NULL) toft_put_text(t, ")");
 }
-
 #if defined(__linux__) && !defined(TOFT_OMIT_RECYCLER)
-/* Appends the variable of a loaded module at an address, as function and offset are. 0: no module is there. */
-static TOFT_RARE int toft_put_variable(uintptr_t address, toft_text_writer *t) {
-  toft_symbol s;
-  const void *behind = (const void *)(address + 1); /* a symbol is looked for at the byte before */
-  if (!toft_symbolize(NULL, behind, &s)) return 0;
-  int locked = TOFT_LOCK_TRY(&toft_symbol_lock);
-  if (locked && !toft_symbol_find(behind, &s)) (void)toft_symbolize(NULL, behind, &s);
-  s.file = NULL;
-  if (s.function != NULL) s.offset--;
-  toft_put_symbol(t, &s);
-  if (locked) TOFT_UNLOCK(&toft_symbol_lock);
-  return 1;
-}
 #endif
-
 static TOFT_RARE int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
   toft_symbol s;
   const void *address = (const void *)site;
   if (site < 4096) return 0;
   if (TOFT_LOCK_TRY(&toft_symbol_lock)) {
     int found = toft_symbol_find(address, &s);
-    if (found) toft_put_symbol(t, &s); /* the strings belong to the session */
+    if (found) toft_put_symbol(t, &s);
     TOFT_UNLOCK(&toft_symbol_lock);
     return found;
   }
@@ -6856,8 +5089,6 @@ static TOFT_RARE int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
   toft_put_symbol(t, &s);
   return 1;
 }
-
-/* Writes the text of a site into `size` bytes. */
 static TOFT_RARE void toft_put_site(uintptr_t site, char *at, size_t size) {
   toft_text_writer t = {at, at + size - 1};
   if (site == 0) {
@@ -6867,8 +5098,6 @@ static TOFT_RARE void toft_put_site(uintptr_t site, char *at, size_t size) {
     toft_put_number(&t, site, 16);
   }
 }
-
-/* The file and line of a site that has a name, as "main.go:12". 0: it has none. */
 static TOFT_RARE int toft_place_of_site(uintptr_t site, char *file, size_t size, unsigned *line) {
   toft_text_writer t = {file, file + size - 1};
   if (site == 0 || !toft_put_named_site(site, &t)) return 0;
@@ -6877,13 +5106,8 @@ static TOFT_RARE int toft_place_of_site(uintptr_t site, char *file, size_t size,
   if (*line != 0) *colon = 0;
   return 1;
 }
-
-/* ---- messages ---- */
-
 #define TOFT_SITE_TEXT_MAX 512
 #define TOFT_MESSAGE_MAX (4 * TOFT_SITE_TEXT_MAX)
-
-/* What is not known is left out: a place, a thread, an address. */
 static TOFT_RARE void toft_put_call(toft_text_writer *t, const char *before, const toft_moment *m,
                                     const char *between) {
   toft_put_text(t, before);
@@ -6895,19 +5119,16 @@ static TOFT_RARE void toft_put_call(toft_text_writer *t, const char *before, con
   toft_put_text(t, " by thread ");
   toft_put_number(t, m->thread, 10);
 }
-
 static void toft_put_address(toft_text_writer *t, const toft_report *f) {
   if (f->p == NULL) return;
   toft_put_text(t, " at ");
   toft_put_number(t, (uintptr_t)f->p, 16);
 }
-
 static TOFT_RARE void toft_put_allocation(toft_text_writer *t, const toft_report *f) {
   toft_put_number(t, f->size, 10);
   toft_put_text(t, f->size == 1 ? " byte" : " bytes");
   toft_put_address(t, f);
 }
-
 static TOFT_RARE void toft_put_written(toft_text_writer *t, const char *kind, const toft_report *f) {
   toft_put_text(t, kind);
   toft_put_text(t, ": byte ");
@@ -6921,12 +5142,10 @@ static TOFT_RARE void toft_put_written(toft_text_writer *t, const char *kind, co
   toft_put_escaped(t, (const char *)f->bytes, toft_min(f->length, sizeof f->bytes), 1);
   toft_put_text(t, f->length > sizeof f->bytes ? "\"..." : "\"");
 }
-
 static void toft_put_arena(toft_text_writer *t, const toft_report *f) {
   toft_put_text(t, ": the arena");
   toft_put_address(t, f);
 }
-
 static TOFT_RARE void toft_put_outside(toft_text_writer *t, const toft_report *f) {
   toft_put_text(t, "pointer out of a region: ");
   if (f->target == NULL) {
@@ -6942,7 +5161,6 @@ static TOFT_RARE void toft_put_outside(toft_text_writer *t, const toft_report *f
   }
   toft_put_text(t, ", which a restore does not bring back");
 }
-
 static TOFT_RARE void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
   switch (f->kind) {
     case TOFT_FOUND_OVERRUN: toft_put_written(t, "overrun", f); break;
@@ -7005,12 +5223,10 @@ static TOFT_RARE void toft_put_kind(toft_text_writer *t, const toft_report *f, c
       toft_put_address(t, f);
       toft_put_text(t, " is wrong; the arena refuses every call");
       break;
-    default: toft_put_outside(t, f); break; /* TOFT_FOUND_OUTSIDE */
+    default: toft_put_outside(t, f); break;
   }
 }
-
 static int toft_has_allocation(const toft_report *f) { return f->kind <= TOFT_FOUND_WRONG_SIZE; }
-
 static TOFT_RARE void toft_put_finding(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
   toft_put_kind(t, f, out);
   if (toft_has_allocation(f)) toft_put_call(t, "; allocated", &out->allocated, " at ");
@@ -7018,7 +5234,6 @@ static TOFT_RARE void toft_put_finding(toft_text_writer *t, const toft_report *f
   toft_put_text(t, "; noticed by ");
   toft_put_call(t, out->noticed.call, &out->noticed, " at ");
 }
-
 static TOFT_RARE void toft_fill_moment(toft_moment *m, const toft_call_info *c, char *place) {
   toft_put_site(c->site, place, TOFT_SITE_TEXT_MAX);
   m->call = c->op != NULL ? c->op : "";
@@ -7026,8 +5241,6 @@ static TOFT_RARE void toft_fill_moment(toft_moment *m, const toft_call_info *c, 
   m->site = c->site;
   m->thread = c->thread;
 }
-
-/* Formats the finding and calls fn. */
 static TOFT_RARE void toft_deliver_report(const toft_report *f, toft_finding_fn *fn, void *arg) {
   char site_texts[3][TOFT_SITE_TEXT_MAX], message[TOFT_MESSAGE_MAX];
   toft_finding out;
@@ -7046,18 +5259,14 @@ static TOFT_RARE void toft_deliver_report(const toft_report *f, toft_finding_fn 
   toft_put_finding(&t, f, &out);
   fn(arg, &out);
 }
-
-/* ---- a finding as a JSON object ---- */
-
 typedef struct toft_memory_sink {
   char *text;
   size_t size, capacity;
 } toft_memory_sink;
-
 static int toft_memory_write(void *arg, const char *bytes, size_t size) {
   toft_memory_sink *m = (toft_memory_sink *)arg;
   if (m->capacity - m->size < size) {
-    size_t capacity = 2 * m->capacity + 4096; /* at least as many as the writer's buffer has */
+    size_t capacity = 2 * m->capacity + 4096;
     char *more = (char *)realloc(m->text, capacity);
     if (more == NULL) return TOFT_ENOMEM;
     m->text = more;
@@ -7067,7 +5276,6 @@ static int toft_memory_write(void *arg, const char *bytes, size_t size) {
   m->size += size;
   return TOFT_OK;
 }
-
 static const char *const toft_kind_names[] = {"",
                                               "overrun",
                                               "underrun",
@@ -7083,7 +5291,6 @@ static const char *const toft_kind_names[] = {"",
                                               "budget",
                                               "overwritten-arena",
                                               "outside"};
-
 static void toft_json_site_call(toft_json *j, uintptr_t site) {
   char name[TOFT_SITE_TEXT_MAX];
   toft_symbol s;
@@ -7095,7 +5302,6 @@ static void toft_json_site_call(toft_json *j, uintptr_t site) {
   }
   toft_json_frame(j, (const void *)site, &s);
 }
-
 static TOFT_RARE void toft_json_moment(toft_json *j, const char *role, const toft_call_info *c) {
   if (c->op == NULL) return;
   toft_json_next(j);
@@ -7111,13 +5317,10 @@ static TOFT_RARE void toft_json_moment(toft_json *j, const char *role, const tof
   toft_json_close(j, "]");
   toft_json_close(j, "}");
 }
-
 static const char *toft_kind_name(const toft_report *f) {
   int twice = f->kind == TOFT_FOUND_RELEASED && f->detected.op != NULL && strcmp(f->detected.op, "release") == 0;
   return twice ? "double-release" : toft_kind_names[f->kind];
 }
-
-/* The text has what the other members do not: no address, no thread, no place. */
 static void toft_json_finding(toft_json *j, const toft_report *f) {
   char text[TOFT_MESSAGE_MAX];
   toft_text_writer t = {text, text + sizeof text - 1};
@@ -7149,39 +5352,27 @@ static void toft_json_finding(toft_json *j, const toft_report *f) {
   toft_json_raw(j, "\n");
   toft_json_flush(j);
 }
-
-/* ---- the process's switch, and delivery ---- */
-
-/* 1: the environment was read; and TOFT_PROCESS_... Read and written atomically; the rest is written before it, with
- * the lock held. */
 static size_t toft_process_switch;
 static int toft_check_switch_aborts;
-static int toft_findings_stream;    /* descriptor of a standard stream, or 0 */
-static char *toft_findings_file;    /* or NULL */
-static char *toft_findings_objects; /* the file of JSON objects, or NULL */
-
+static int toft_findings_stream;
+static char *toft_findings_file;
+static char *toft_findings_objects;
 static toft_finding_fn *toft_finding_hook;
 static void *toft_finding_hook_arg;
-
-/* ASCII case is ignored. */
 static int toft_equals_ignoring_case(const char *s, const char *word) {
   while (*word != 0 && (*s == *word || (*s >= 'A' && *s <= 'Z' && *s + 32 == *word))) s++, word++;
   return *s == 0 && *word == 0;
 }
-
-/* Whether the value of a variable switches a feature on. */
 static int toft_is_on(const char *v) {
   return v != NULL && *v != 0 && !toft_equals_ignoring_case(v, "0") && !toft_equals_ignoring_case(v, "off") &&
          !toft_equals_ignoring_case(v, "no") && !toft_equals_ignoring_case(v, "false");
 }
-
 static char *toft_copy_path(const char *name) {
   size_t size = name != NULL && *name != 0 ? strlen(name) + 1 : 0;
   char *copy = size != 0 ? (char *)malloc(size) : NULL;
   if (copy != NULL) memcpy(copy, name, size);
   return copy;
 }
-
 static void toft_read_findings_file(const char *name, int expected) {
   if (name == NULL || *name == 0) {
     toft_findings_stream = expected ? 2 : 0;
@@ -7193,16 +5384,9 @@ static void toft_read_findings_file(const char *name, int expected) {
     toft_findings_file = toft_copy_path(name);
   }
 }
-
-/* process_profile.c. Returns whether a meter is on for all arenas; sets *reports if it makes findings. */
 static int toft_read_process_meters(int *reports);
-/* Prepares for requests of a profile and for forks, without the lock. */
 static void toft_start_process_meters(void);
-
-/* The number of the process in which a thread reads the environment; 0: none does. It is not a lock: a child that is
- * forked during the read does not have that thread, and reads again. */
 static size_t toft_switch_reader;
-
 static size_t toft_read_environment(void) {
   int reports = 0;
   const char *v = toft_os_env("TOFT_CHECKED");
@@ -7218,7 +5402,6 @@ static size_t toft_read_environment(void) {
   toft_read_findings_file(toft_os_env("TOFT_FINDINGS"), expected);
   return s;
 }
-
 static TOFT_COLD size_t toft_read_process_switch(void) {
   size_t process = (size_t)toft_os_process_id(), s;
   while ((s = TOFT_LOAD_ACQUIRE(&toft_process_switch)) == 0) {
@@ -7233,30 +5416,25 @@ static TOFT_COLD size_t toft_read_process_switch(void) {
   }
   return s;
 }
-
 static size_t toft_process_switches(void) {
   size_t s = TOFT_LOAD(&toft_process_switch);
   if (TOFT_UNLIKELY(s == 0)) s = toft_read_process_switch();
   return s & ~(size_t)1;
 }
-
-/* The call that begins. Its site is the one that toft_at named, else `site`, whose stack is recorded for objects. */
 TOFT_INLINE toft_call_info toft_call_begun(const char *op, uintptr_t site) {
   uintptr_t hint = toft_call_site_hint;
   toft_call_info c = {op, hint != 0 ? hint : site, toft_thread_id(), NULL};
-  (void)TOFT_LOAD_ACQUIRE(&toft_process_switch); /* orders the reads of what the environment sets */
+  (void)TOFT_LOAD_ACQUIRE(&toft_process_switch);
   if (hint == 0 && toft_findings_objects != NULL) c.stack = toft_call_stack_from(site);
   toft_call_site_hint = 0;
   return c;
 }
-
 void toft_on_finding(toft_finding_fn *fn, void *arg) {
   toft_lock_take(&toft_findings_lock);
   toft_finding_hook = fn;
   toft_finding_hook_arg = arg;
   TOFT_UNLOCK(&toft_findings_lock);
 }
-
 static TOFT_RARE void toft_print_finding(void *arg, const toft_finding *f) {
   char line[TOFT_MESSAGE_MAX + 16];
   toft_text_writer t = {line, line + sizeof line - 1};
@@ -7267,7 +5445,6 @@ static TOFT_RARE void toft_print_finding(void *arg, const toft_finding *f) {
   if (toft_findings_stream != 0) toft_os_print(toft_findings_stream, line, (size_t)(t.at - line));
   if (toft_findings_file != NULL) toft_os_append(toft_findings_file, line, (size_t)(t.at - line));
 }
-
 static void toft_append_object(const toft_report *f) {
   toft_memory_sink m = {NULL, 0, 0};
   toft_json j = toft_json_to(toft_memory_write, &m);
@@ -7278,13 +5455,11 @@ static void toft_append_object(const toft_report *f) {
   toft_os_append(toft_findings_objects, whole ? m.text : lost, whole ? m.size : sizeof lost - 1);
   free(m.text);
 }
-
-TOFT_PER_THREAD int toft_in_hook; /* findings caused by the hook's own calls are only printed */
+TOFT_PER_THREAD int toft_in_hook;
 #define toft_in_hook TOFT_OWN(toft_in_hook)
-
 static TOFT_RARE void toft_publish_report(const toft_report *f) {
   (void)toft_process_switches();
-  (void)TOFT_LOAD_ACQUIRE(&toft_process_switch); /* orders the reads of what the environment sets */
+  (void)TOFT_LOAD_ACQUIRE(&toft_process_switch);
   toft_lock_take(&toft_findings_lock);
   toft_finding_fn *fn = toft_finding_hook;
   void *arg = toft_finding_hook_arg;
@@ -7299,86 +5474,63 @@ static TOFT_RARE void toft_publish_report(const toft_report *f) {
   if (toft_findings_objects != NULL) toft_append_object(f);
   if (aborts) abort();
 }
-
-/* Called when the library is unloaded. */
 static void toft_findings_end(void) {
   toft_symbol_session_close();
   free(toft_findings_file);
   free(toft_findings_objects);
   toft_findings_file = toft_findings_objects = NULL;
 }
-
 #endif
-
-/* ==== debug/debug_records.c ==== */
-/* The records of a checked arena: one for each allocation, with its red zones; the log of freed regions, which are
- * filled and checked before reuse; and the thread in a call. Records lie outside the arena's blocks, so a wild write
- * cannot damage them. */
 #ifndef TOFT_DEBUG_DEBUG_RECORDS_C
 #define TOFT_DEBUG_DEBUG_RECORDS_C
-
 #define TOFT_REDZONE 16
-#define TOFT_REPORTS_MAX 1000 /* reports stored per arena; further ones are counted */
+#define TOFT_REPORTS_MAX 1000
 enum { TOFT_POISON_REDZONE = 0xFD, TOFT_POISON_UNINIT = 0xCD, TOFT_POISON_FREED = 0xDD };
-
-/* A range of epochs whose marks are stale although their cursor may be valid: the allocation before them was in a block
- * of its own, so it did not move the cursor, and was freed; or they were made during a claim, after allocations from
- * its range, which a rewind to them would free in an arena that is not checked. */
 typedef struct toft_stale_marks {
   uintptr_t from, to;
 } toft_stale_marks;
-
 typedef struct toft_record {
   toft_block_header *block;
-  unsigned char *start, *p, *end; /* red zone from start, `size` bytes at p, red zone up to end */
+  unsigned char *start, *p, *end;
   size_t size;
   uintptr_t epoch;
-  unsigned char *cursor;           /* the arena's cursor after the allocation, which is the cursor of later marks */
-  toft_call_info allocated, freed; /* freed.op is set: freed by the caller, but not yet removed from the block */
-  uint32_t header;                 /* bytes at p with the header of the malloc-like hooks, before the caller's bytes */
-  int reported;                    /* red zone damage was reported */
+  unsigned char *cursor;
+  toft_call_info allocated, freed;
+  uint32_t header;
+  int reported;
 } toft_record;
-
-/* The records of one block, ascending, and its freed regions, descending: a block is filled from its start and freed
- * from its end. */
 typedef struct toft_block_log {
   struct toft_block_log *next;
   toft_block_header *block;
-  size_t *live; /* indices */
+  size_t *live;
   size_t live_count, live_capacity;
   toft_record *freed;
   size_t count, capacity;
 } toft_block_log;
-
 struct toft_checks {
-  toft_record *records; /* of allocations, oldest first */
+  toft_record *records;
   size_t count, capacity;
-  toft_block_log *block_logs, **last_log; /* last_log: where the log of last_block is linked */
-  const toft_block_header *last_block;    /* for which a log was looked for last; or NULL */
-  uintptr_t since_epoch;                  /* epoch and cursor at the start of the checks or at the last reset */
+  toft_block_log *block_logs, **last_log;
+  const toft_block_header *last_block;
+  uintptr_t since_epoch;
   unsigned char *since_cursor;
-  toft_stale_marks *stale_marks; /* ascending and disjoint */
+  toft_stale_marks *stale_marks;
   size_t stale_marks_count, stale_marks_capacity;
-  uintptr_t claim_epoch; /* epoch of the first allocation from the claimed range; 0: none */
-  toft_call_info call;   /* the running op */
-  size_t busy_thread;    /* the thread that runs it; 0: none. Atomic */
-  size_t depth;          /* depth of nested ops, which cleanups call */
-  size_t pinned_thread;  /* the only thread allowed to call; 0: any. Atomic */
+  uintptr_t claim_epoch;
+  toft_call_info call;
+  size_t busy_thread;
+  size_t depth;
+  size_t pinned_thread;
   toft_report *reports;
   size_t reports_count, reports_dropped;
   toft_live_entry registered;
   toft_state *arena;
-  /* Bytes of live allocations without red zones. An arena in a buffer that the environment checks takes further blocks
-   * from the heap for the zones, and is full when these bytes exceed the capacity of the buffer. */
   size_t plain_bytes, plain_limit;
 };
-
-/* ---- reports ---- */
-
 static void toft_keep_report(toft_checks *c, const toft_report *f) {
   toft_lock_take(&toft_findings_lock);
   int fits = c->reports_count < TOFT_REPORTS_MAX;
-  if (fits && (c->reports_count & (c->reports_count - 1)) == 0) { /* grow to twice as many */
+  if (fits && (c->reports_count & (c->reports_count - 1)) == 0) {
     size_t capacity = c->reports_count == 0 ? 1 : 2 * c->reports_count;
     toft_report *more = (toft_report *)realloc(c->reports, capacity * sizeof *more);
     fits = more != NULL;
@@ -7388,29 +5540,22 @@ static void toft_keep_report(toft_checks *c, const toft_report *f) {
   if (!fits) c->reports_dropped++;
   TOFT_UNLOCK(&toft_findings_lock);
 }
-
-/* Delivers a report on a thread that is not allowed in the arena. */
 static void toft_report_intruder(toft_state *a, toft_report *f) {
   f->arena = toft_head_of(a);
   toft_keep_report(a->checks, f);
   toft_publish_report(f);
 }
-
-/* Delivers a report on the thread that is in the arena. The arena is busy during the hook. */
 static void toft_report_finding(toft_state *a, toft_report *f) {
   uint32_t was_busy = toft_begin_callback(a);
   toft_report_intruder(a, f);
   toft_end_callback(a, was_busy);
 }
-
-/* Sets the allocation without the hook header, as its caller sees it. */
 static void toft_report_set_allocation(toft_report *f, const toft_record *r) {
   f->p = r->p + r->header;
   f->size = r->size - r->header;
   f->allocated = r->allocated;
   f->freed = r->freed;
 }
-
 static void toft_report_misuse(toft_state *a, int kind, const void *p, size_t claimed_size, const toft_record *r) {
   toft_report f;
   memset(&f, 0, sizeof f);
@@ -7421,8 +5566,6 @@ static void toft_report_misuse(toft_state *a, int kind, const void *p, size_t cl
   if (r != NULL) toft_report_set_allocation(&f, r);
   toft_report_finding(a, &f);
 }
-
-/* Reports that the bytes from `at` to `end` were written: see toft_report_set_written. */
 static int toft_report_written(toft_state *a, int kind, const toft_record *r, const unsigned char *at,
                                const unsigned char *end, int open_ended) {
   toft_report f;
@@ -7435,10 +5578,6 @@ static int toft_report_written(toft_state *a, int kind, const toft_record *r, co
   toft_report_failure(a, f.size, 0, TOFT_ECORRUPT);
   return TOFT_ECORRUPT;
 }
-
-/* ---- calls and threads ---- */
-
-/* The slow path of toft_debug_begin_call. */
 static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site) {
   if ((a->canary != 0 || (a->state & TOFT_IS_HARDENED)) && !toft_check_canary(a, op, site)) return 0;
   toft_checks *c = a->checks;
@@ -7460,20 +5599,13 @@ static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t s
   toft_report_intruder(a, &f);
   return 0;
 }
-
 TOFT_INLINE void toft_debug_end_call(toft_state *a) {
   toft_checks *c = a->checks;
   if (TOFT_UNLIKELY(c != NULL) && --c->depth == 0) TOFT_CLEAR_RELEASE(&c->busy_thread);
 }
-
-/* Pins the arena to that thread, or to none (0). Returns the previous one. */
 static size_t toft_pin_to(toft_state *a, size_t thread) {
   return (a->state & TOFT_PRISTINE) == 0 && a->checks != NULL ? TOFT_SWAP(&a->checks->pinned_thread, thread) : 0;
 }
-
-/* ---- red zones ---- */
-
-/* memset, without a call for the sizes of most zones and objects. */
 TOFT_INLINE void toft_fill(unsigned char *p, size_t n, unsigned char byte) {
   if (n >= 16 && n <= 64) {
     memset(p, byte, 16);
@@ -7481,14 +5613,12 @@ TOFT_INLINE void toft_fill(unsigned char *p, size_t n, unsigned char byte) {
     if (n <= 32) return;
     memset(p + 16, byte, 16);
     memset(p + n - 32, byte, 16);
-  } else if (n == 8) { /* padding */
+  } else if (n == 8) {
     memset(p, byte, 8);
   } else {
     memset(p, byte, n);
   }
 }
-
-/* Whether all bytes are `byte`. */
 TOFT_INLINE int toft_is_filled(const unsigned char *p, size_t n, unsigned char byte) {
   uint64_t w[4], filled = byte * (UINT64_MAX / 255), other = 0;
   if (n < 16 || n > 64) return n == 0 || (*p == byte && memcmp(p, p + 1, n - 1) == 0);
@@ -7501,23 +5631,16 @@ TOFT_INLINE int toft_is_filled(const unsigned char *p, size_t n, unsigned char b
   memcpy(w + 2, p + n - 16, 16);
   return (other | (w[0] ^ filled) | (w[1] ^ filled) | (w[2] ^ filled) | (w[3] ^ filled)) == 0;
 }
-
-/* Reduces a range to the part between the first and the last byte that is not `byte`. 0: there is none. */
 static int toft_written_part(const unsigned char **from, const unsigned char **to, unsigned char byte) {
   if (toft_is_filled(*from, (size_t)(*to - *from), byte)) *from = *to;
   while (*from < *to && **from == byte) ++*from;
   while (*from < *to && (*to)[-1] == byte) --*to;
   return *from < *to;
 }
-
-/* Writes the header of malloc_hooks.c: the object's size, and a red zone up to the object. */
 static void toft_fill_header(unsigned char *p, size_t size) {
   memset(p, TOFT_POISON_REDZONE, TOFT_HOOK_HEADER);
   memcpy(p, &size, sizeof size);
 }
-
-/* Finds the written part of a record's red zones and header. 0: none; else TOFT_FOUND_OVERRUN or ..._UNDERRUN. Leaves
- * both zones unpoisoned; toft_poison_redzones must follow. */
 static int toft_redzone_damage(const toft_record *r, const unsigned char **from, const unsigned char **to,
                                int *open_ended) {
   unsigned char header[TOFT_HOOK_HEADER];
@@ -7542,24 +5665,18 @@ static int toft_redzone_damage(const toft_record *r, const unsigned char **from,
   *open_ended = *from == front;
   return *from < *to ? TOFT_FOUND_UNDERRUN : 0;
 }
-
 TOFT_INLINE void toft_set_redzones(const toft_record *r, toft_access access) {
   if (!toft_has_memory_tool()) return;
   toft_set_access(r->start, (size_t)(r->p - r->start) + r->header, access);
   toft_set_access(r->p + r->size, (size_t)(r->end - r->p) - r->size, access);
 }
-
 TOFT_INLINE void toft_poison_redzones(const toft_record *r) { toft_set_redzones(r, TOFT_NOACCESS); }
-
-/* Whether both zones are whole, and there is no header. Leaves them unpoisoned. */
 TOFT_INLINE int toft_has_whole_redzones(const toft_record *r) {
   size_t front = (size_t)(r->p - r->start), behind = (size_t)(r->end - r->p) - r->size;
   toft_set_redzones(r, TOFT_DEFINED);
   return r->header == 0 && toft_is_filled(r->start, front, TOFT_POISON_REDZONE) &&
          toft_is_filled(r->p + r->size, behind, TOFT_POISON_REDZONE);
 }
-
-/* Checks a freed range for writes; a written one is reported and filled again. */
 TOFT_INLINE int toft_verify_freed_range(toft_state *a, const toft_record *r, unsigned char *from, unsigned char *to) {
   int code = TOFT_OK;
   toft_unpoison(from, (size_t)(to - from));
@@ -7570,13 +5687,12 @@ TOFT_INLINE int toft_verify_freed_range(toft_state *a, const toft_record *r, uns
     toft_unpoison(from, (size_t)(to - from));
     memset(from, TOFT_POISON_FREED, (size_t)(to - from));
   }
-  if (!(a->state & TOFT_IS_SUBJECT)) toft_poison(from, (size_t)(to - from)); /* else the provider may write there */
+  if (!(a->state & TOFT_IS_SUBJECT)) toft_poison(from, (size_t)(to - from));
   return code;
 }
-
 TOFT_INLINE int toft_check_one(toft_state *a, toft_record *r) {
   int code = TOFT_OK;
-  if (r->start == r->end) return TOFT_OK; /* of a cursor, not of an allocation */
+  if (r->start == r->end) return TOFT_OK;
   if (!r->reported) {
     const unsigned char *from, *to;
     int open_ended, kind = toft_has_whole_redzones(r) ? 0 : toft_redzone_damage(r, &from, &to, &open_ended);
@@ -7589,20 +5705,13 @@ TOFT_INLINE int toft_check_one(toft_state *a, toft_record *r) {
   if (r->freed.op != NULL && toft_verify_freed_range(a, r, r->p, r->p + r->size) != TOFT_OK) code = TOFT_ECORRUPT;
   return code;
 }
-
 static int toft_check_record(toft_state *a, size_t index) { return toft_check_one(a, &a->checks->records[index]); }
-
-/* ---- freed regions ---- */
-
 TOFT_INLINE void toft_fill_freed(unsigned char *from, unsigned char *to) {
   if (from >= to) return;
   toft_unpoison(from, (size_t)(to - from));
   toft_fill(from, (size_t)(to - from), TOFT_POISON_FREED);
   toft_poison(from, (size_t)(to - from));
 }
-
-/* Fills and poisons a freed range, including bytes without a record: padding, and allocations older than the checks.
- * Regions that were logged were filled then. */
 static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
   if (a->state & TOFT_IS_CHECKED) {
     const toft_block_log *s = a->checks->block_logs;
@@ -7616,7 +5725,6 @@ static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned c
     if (a->state & TOFT_IS_HARDENED) memset(from, TOFT_POISON_FREED, (size_t)(to - from));
   }
 }
-
 TOFT_INLINE toft_block_log **toft_block_log_of(toft_checks *c, const toft_block_header *b) {
   if (TOFT_LIKELY(b == c->last_block)) return c->last_log;
   c->last_log = &c->block_logs;
@@ -7624,27 +5732,21 @@ TOFT_INLINE toft_block_log **toft_block_log_of(toft_checks *c, const toft_block_
   c->last_block = b;
   return c->last_log;
 }
-
-/* NULL: no memory. */
 TOFT_INLINE toft_block_log *toft_block_log_get(toft_checks *c, toft_block_header *b) {
   toft_block_log *s = *toft_block_log_of(c, b);
   if (s != NULL || (s = (toft_block_log *)calloc(1, sizeof *s)) == NULL) return s;
   s->block = b;
   s->next = c->block_logs;
   c->block_logs = s;
-  c->last_block = NULL; /* the log is elsewhere now */
+  c->last_block = NULL;
   return s;
 }
-
-/* Grows the array by at least one element. NULL: no memory, and the old array stays. */
 static TOFT_COLD void *toft_grow_array(void *old, size_t *capacity, size_t each) {
   size_t more = *capacity == 0 ? 16 : 2 * *capacity;
   void *p = realloc(old, more * each);
   if (p != NULL) *capacity = more;
   return p;
 }
-
-/* If this allocation fails, a free searches all records. */
 TOFT_INLINE void toft_log_live(toft_checks *c, toft_block_header *b, size_t index) {
   toft_block_log *s = toft_block_log_get(c, b);
   if (s == NULL) return;
@@ -7655,13 +5757,10 @@ TOFT_INLINE void toft_log_live(toft_checks *c, toft_block_header *b, size_t inde
   }
   s->live[s->live_count++] = index;
 }
-
 TOFT_INLINE void toft_unlog_live(toft_checks *c, const toft_block_header *b, size_t index) {
   toft_block_log *s = *toft_block_log_of(c, b);
   if (s != NULL && s->live_count != 0 && s->live[s->live_count - 1] == index) s->live_count--;
 }
-
-/* If this allocation fails, the region is no longer checked. */
 TOFT_INLINE void toft_log_freed(toft_checks *c, const toft_record *r) {
   toft_block_log *s = toft_block_log_get(c, r->block);
   if (s == NULL) return;
@@ -7672,8 +5771,6 @@ TOFT_INLINE void toft_log_freed(toft_checks *c, const toft_record *r) {
   }
   s->freed[s->count++] = *r;
 }
-
-/* Checks the freed regions of b up to `to`, which are about to be reused. */
 static int toft_verify_before_reuse(toft_state *a, const toft_block_header *b, unsigned char *to) {
   toft_block_log *s = *toft_block_log_of(a->checks, b);
   int code = TOFT_OK;
@@ -7688,23 +5785,18 @@ static int toft_verify_before_reuse(toft_state *a, const toft_block_header *b, u
   }
   return code;
 }
-
 static int toft_verify_block_log(toft_state *a, const toft_block_log *s) {
   int code = TOFT_OK;
   for (size_t i = 0; s != NULL && i < s->count; i++)
     if (toft_verify_freed_range(a, &s->freed[i], s->freed[i].start, s->freed[i].end) != TOFT_OK) code = TOFT_ECORRUPT;
   return code;
 }
-
-/* Searches all freed regions for late writes. TOFT_OK or TOFT_ECORRUPT. */
 static int toft_verify_freed(toft_state *a) {
   int code = TOFT_OK;
   for (const toft_block_log *s = a->checks != NULL ? a->checks->block_logs : NULL; s != NULL; s = s->next)
     if (toft_verify_block_log(a, s) != TOFT_OK) code = TOFT_ECORRUPT;
   return code;
 }
-
-/* Removes the records made after `epoch`: checks each and fills its region. */
 static int toft_check_records(toft_state *a, uintptr_t epoch) {
   toft_checks *c = a->checks;
   int code = TOFT_OK;
@@ -7723,18 +5815,11 @@ static int toft_check_records(toft_state *a, uintptr_t epoch) {
   }
   return code;
 }
-
 #endif
-
-/* ==== debug/sampling.c ==== */
-/* Sampling: records the call stack of one allocation in a given number of bytes, as an estimate for all. */
 #ifndef TOFT_DEBUG_SAMPLING_C
 #define TOFT_DEBUG_SAMPLING_C
-
-#define TOFT_STACK_MAX 64 /* recorded frames of a stack */
+#define TOFT_STACK_MAX 64
 #define TOFT_SITES_MAX 65536
-
-/* The stack follows in memory. */
 struct toft_sampled_site {
   toft_sampled_site *next;
   uint64_t hash;
@@ -7742,9 +5827,7 @@ struct toft_sampled_site {
   size_t tag, depth;
   double count, bytes;
 };
-
 static void **toft_site_stack(toft_sampled_site *s) { return (void **)(void *)(s + 1); }
-
 static void toft_clear_sites(toft_instruments *w) {
   for (size_t i = 0; i < TOFT_SITE_LISTS && w->sites != NULL; i++) {
     toft_sampled_site *s = w->sites[i];
@@ -7758,16 +5841,13 @@ static void toft_clear_sites(toft_instruments *w) {
   w->site_count = 0;
   w->unattributed_count = w->unattributed_bytes = 0;
 }
-
-/* Bytes to the next sample: exponentially distributed with mean `period`. */
 static uint64_t toft_next_distance(toft_instruments *w) {
   w->random ^= w->random << 13;
   w->random ^= w->random >> 7;
   w->random ^= w->random << 17;
-  uint64_t u = (w->random >> 32) | 1; /* in units of 2^-32 */
+  uint64_t u = (w->random >> 32) | 1;
   unsigned bits = 0;
   while (u >> bits > 1) bits++;
-  /* the fractional bits of the binary logarithm, by squaring: avoids libm */
   uint64_t log = (uint64_t)bits << 16, y = u << (31 - bits);
   for (unsigned bit = 16; bit-- > 0;) {
     y = (y * y) >> 31;
@@ -7777,18 +5857,14 @@ static uint64_t toft_next_distance(toft_instruments *w) {
     }
   }
   double nats = (double)(((uint64_t)32 << 16) - log) / 65536.0 * 0.69314718055994531;
-  /* in whole bytes each byte must have the same chance: nats / ln(1 + 1 / period), by its first terms */
   double middle = (double)w->period + 0.5, part = 0.25 / (middle * middle);
   double distance = nats * middle / (1 + part / 3 + part * part / 5);
-  return distance < 9e18 ? (uint64_t)distance : UINT64_MAX; /* effectively never; larger doubles do not convert */
+  return distance < 9e18 ? (uint64_t)distance : UINT64_MAX;
 }
-
 static void toft_sample_after(toft_instruments *w, uint64_t allocated) {
   uint64_t distance = toft_next_distance(w);
   w->next_sample = distance <= UINT64_MAX - allocated ? allocated + distance : UINT64_MAX;
 }
-
-/* ops->set for sampling. */
 static int toft_apply_sampling(toft_state *a, uint64_t period) {
   toft_instruments *w = toft_instruments_get(a);
   if (w == NULL) return TOFT_ENOMEM;
@@ -7797,13 +5873,9 @@ static int toft_apply_sampling(toft_state *a, uint64_t period) {
   toft_update_instrumented(a);
   return TOFT_OK;
 }
-
 static uint64_t toft_sampling_period(const toft_state *a) {
   return a->instruments != NULL ? a->instruments->period : 0;
 }
-
-/* The call stack from the call on the arena, which returns to `caller`; only `caller` if the unwinder finds no such
- * frame. */
 static size_t toft_capture_stack(toft_state *a, void **stack, uintptr_t caller) {
   void *all[TOFT_STACK_MAX + TOFT_SKIPPED_FRAMES_MAX];
   size_t n, max = TOFT_STACK_MAX + TOFT_SKIPPED_FRAMES_MAX;
@@ -7825,7 +5897,6 @@ static size_t toft_capture_stack(toft_state *a, void **stack, uintptr_t caller) 
   memcpy(stack, all + first, n * sizeof *stack);
   return n;
 }
-
 static toft_sampled_site *toft_site_of(toft_instruments *w, void *const *stack, size_t depth, uintptr_t site) {
   uint64_t hash = (uint64_t)site * 31 + w->tag;
   for (size_t i = 0; i < depth; i++) hash = (hash ^ (uint64_t)(uintptr_t)stack[i]) * 0x9E3779B97F4A7C15u;
@@ -7852,54 +5923,40 @@ static toft_sampled_site *toft_site_of(toft_instruments *w, void *const *stack, 
   w->site_count++;
   return s;
 }
-
-/* Precondition: `size` bytes were allocated; `before` is the previous value of `allocated`. */
 static void toft_sample(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
   toft_instruments *w = a->instruments;
   uint64_t hits = 0, from = w->next_sample > before ? w->next_sample : before;
   uint64_t many = a->allocated > from ? (a->allocated - from) / w->period : 0;
-  if (many > 256) { /* same distribution, fewer steps */
+  if (many > 256) {
     hits = many;
     toft_sample_after(w, a->allocated);
   }
   while (w->next_sample < a->allocated) {
-    hits += w->next_sample >= before; /* else it was in a claimed range, or in bytes of the arena itself */
+    hits += w->next_sample >= before;
     toft_sample_after(w, w->next_sample);
   }
   if (hits == 0) return;
   void *stack[TOFT_STACK_MAX];
   size_t depth = toft_capture_stack(a, stack, caller);
   toft_sampled_site *s = toft_site_of(w, stack, depth, site);
-  /* an allocation of n bytes is sampled with probability n / period */
   double count = (double)hits * (double)w->period / (double)(a->allocated - before);
   if (w->profiled != NULL) toft_profile_sample(w, stack, depth, site, count, count * (double)size);
   *(s != NULL ? &s->count : &w->unattributed_count) += count;
   *(s != NULL ? &s->bytes : &w->unattributed_bytes) += count * (double)size;
 }
-
-/* Called by each operation that allocated: `before` is the previous value of `allocated`, `caller` the return address
- * of the operation. */
 static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
   if (!(a->state & TOFT_INSTRUMENTED) || a->allocated <= before) return;
   a->instruments->caller = site != 0 ? site : caller;
   if (a->instruments->period != 0) toft_sample(a, size, before, site, caller);
   toft_check_soft_budget(a);
 }
-
 #endif
-
-/* ==== debug/accounting_api.c ==== */
-/* The public calls of toft/meter.h. */
 #ifndef TOFT_DEBUG_ACCOUNTING_API_C
 #define TOFT_DEBUG_ACCOUNTING_API_C
-
 static void toft_end_call(toft_state *a) {
   toft_set_limit(a);
   toft_debug_end_call(a);
 }
-
-/* Begins a change of settings. NULL with *code set: another provider, in a region, refused, or no memory; otherwise
- * toft_end_setting must follow. */
 static TOFT_RARE toft_state *toft_begin_setting(toft_arena *head, const char *op, uintptr_t caller, int *code) {
   toft_state *a = toft_observed_state(head);
   *code = TOFT_ENOSYS;
@@ -7912,7 +5969,6 @@ static TOFT_RARE toft_state *toft_begin_setting(toft_arena *head, const char *op
   toft_end_call(a);
   return NULL;
 }
-
 static TOFT_RARE int toft_end_setting(toft_state *a, int code) {
   if (code == TOFT_OK) {
     toft_next_epoch(a);
@@ -7921,13 +5977,11 @@ static TOFT_RARE int toft_end_setting(toft_state *a, int code) {
   toft_end_call(a);
   return code;
 }
-
 TOFT_RARE int toft_set_metered(toft_arena *head, int on) {
   int code;
   toft_state *a = toft_begin_setting(head, "set_metered", TOFT_CALLER(), &code);
   return a != NULL ? toft_end_setting(a, toft_set_metering(a, on != 0)) : code;
 }
-
 TOFT_RARE int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_soft_budget_fn *fn, void *arg) {
   int code;
   toft_state *a = toft_begin_setting(head, "set_soft_budget", TOFT_CALLER(), &code);
@@ -7938,7 +5992,6 @@ TOFT_RARE int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_soft_b
   a->instruments->on_soft_budget_arg = arg;
   return toft_end_setting(a, TOFT_OK);
 }
-
 TOFT_RARE int toft_on_refusal(toft_arena *head, toft_refusal_fn *fn, void *arg) {
   int code;
   toft_state *a = toft_begin_setting(head, "on_refusal", TOFT_CALLER(), &code);
@@ -7947,7 +6000,6 @@ TOFT_RARE int toft_on_refusal(toft_arena *head, toft_refusal_fn *fn, void *arg) 
   a->instruments->on_refusal_arg = arg;
   return toft_end_setting(a, TOFT_OK);
 }
-
 int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
   int code;
   if (path == NULL || !toft_is_name(path, strlen(path))) return TOFT_EARG;
@@ -7958,7 +6010,6 @@ int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
   if (tag != SIZE_MAX) a->instruments->tags[tag].budget = bytes;
   return toft_end_setting(a, tag != SIZE_MAX ? TOFT_OK : TOFT_ENOMEM);
 }
-
 TOFT_RARE int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
   int code;
   toft_state *a = toft_begin_setting(head, "set_sampling_seed", TOFT_CALLER(), &code);
@@ -7967,7 +6018,6 @@ TOFT_RARE int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
   toft_sample_after(a->instruments, a->allocated);
   return toft_end_setting(a, TOFT_OK);
 }
-
 TOFT_RARE int toft_set_unwinder(toft_arena *head, toft_unwind_fn *fn, void *arg) {
   int code;
   toft_state *a = toft_begin_setting(head, "set_unwinder", TOFT_CALLER(), &code);
@@ -7976,9 +6026,6 @@ TOFT_RARE int toft_set_unwinder(toft_arena *head, toft_unwind_fn *fn, void *arg)
   a->instruments->unwinder_arg = arg;
   return toft_end_setting(a, TOFT_OK);
 }
-
-/* ---- tags and phases ---- */
-
 static int toft_push_tag(toft_state *a, const char *name) {
   toft_instruments *w = a->instruments;
   size_t length = name != NULL ? strlen(name) : 0;
@@ -7989,15 +6036,13 @@ static int toft_push_tag(toft_state *a, const char *name) {
   if (stack == NULL) return TOFT_ENOMEM;
   w->tag_stack = stack;
   int absolute = name[0] == '/';
-  size_t before = w->tag, tag = before; /* "" is the current tag */
+  size_t before = w->tag, tag = before;
   if (length != 0)
     tag = toft_tag_of(w, absolute ? NULL : &w->tags[before], name + absolute, length - (size_t)absolute, NULL);
   if (tag == SIZE_MAX || !toft_change_tag(a, tag)) return TOFT_ENOMEM;
   w->tag_stack[w->tag_depth++] = before;
   return TOFT_OK;
 }
-
-/* Begins a call on a metered arena. NULL: with TOFT_OK if nothing is metered, else with an error in *code. */
 static toft_state *toft_begin_metered_call(toft_arena *head, const char *op, uintptr_t caller, int *code) {
   toft_state *a = toft_observed_state(head);
   *code = a != NULL ? TOFT_OK : TOFT_ENOSYS;
@@ -8009,7 +6054,6 @@ static toft_state *toft_begin_metered_call(toft_arena *head, const char *op, uin
   toft_sync_in(a);
   return a;
 }
-
 int toft_tag_push_slow(toft_arena *head, const char *name) {
   int code;
   toft_state *a = toft_begin_metered_call(head, "tag_push", TOFT_CALLER(), &code);
@@ -8019,7 +6063,6 @@ int toft_tag_push_slow(toft_arena *head, const char *name) {
   toft_end_call(a);
   return code;
 }
-
 void toft_tag_pop_slow(toft_arena *head) {
   int code;
   toft_state *a = toft_begin_metered_call(head, "tag_pop", TOFT_CALLER(), &code);
@@ -8030,11 +6073,10 @@ void toft_tag_pop_slow(toft_arena *head) {
   } else if (w->tag_depth != 0 && !(a->state & TOFT_BUSY)) {
     toft_sync_tags(a);
     w->tag = w->tag_stack[--w->tag_depth];
-    toft_sync_tags(a); /* toft_push_tag reserved the cut */
+    toft_sync_tags(a);
   }
   toft_end_call(a);
 }
-
 toft_phase toft_phase_begin_slow(toft_arena *head, const char *name) {
   int code;
   toft_phase p = {NULL, 0, 0};
@@ -8046,7 +6088,6 @@ toft_phase toft_phase_begin_slow(toft_arena *head, const char *name) {
   toft_end_call(a);
   return p;
 }
-
 static toft_phase_entry *toft_phase_named(toft_instruments *w, const char *name) {
   for (size_t i = 0; i < w->phase_count; i++)
     if (strcmp(w->phases[i].name, name) == 0) return &w->phases[i];
@@ -8061,13 +6102,12 @@ static toft_phase_entry *toft_phase_named(toft_instruments *w, const char *name)
   w->phase_count++;
   return e;
 }
-
 void toft_phase_end_slow(toft_arena *head, toft_phase *p) {
   int code;
   toft_state *a = toft_begin_metered_call(head, "phase_end", TOFT_CALLER(), &code);
   if (a != NULL) {
     toft_phase_entry *e = toft_phase_named(a->instruments, p->name);
-    if (e != NULL) { /* else no memory: the phase is missing from reports */
+    if (e != NULL) {
       e->entries++;
       e->allocated += a->allocated - p->allocated;
       e->kept += (int64_t)(a->live - p->live);
@@ -8078,10 +6118,6 @@ void toft_phase_end_slow(toft_arena *head, toft_phase *p) {
   }
   p->name = NULL;
 }
-
-/* ---- reports ---- */
-
-/* Begins a report. NULL: with TOFT_OK if there is nothing to report, else with an error in *code. */
 static toft_state *toft_begin_report(toft_arena *head, int *code) {
   toft_state *a = toft_observed_state(head);
   *code = a != NULL ? TOFT_OK : TOFT_ENOSYS;
@@ -8090,7 +6126,6 @@ static toft_state *toft_begin_report(toft_arena *head, int *code) {
   toft_sync_tags(a);
   return a;
 }
-
 static TOFT_RARE int toft_each_tag(const toft_instruments *w, int (*fn)(void *arg, const toft_tag_report *tag),
                                    void *arg) {
   int code = 0;
@@ -8106,7 +6141,6 @@ static TOFT_RARE int toft_each_tag(const toft_instruments *w, int (*fn)(void *ar
   }
   return code;
 }
-
 static TOFT_RARE int toft_each_phase(const toft_instruments *w, int (*fn)(void *arg, const toft_phase_report *phase),
                                      void *arg) {
   int code = 0;
@@ -8121,7 +6155,6 @@ static TOFT_RARE int toft_each_phase(const toft_instruments *w, int (*fn)(void *
   }
   return code;
 }
-
 static TOFT_RARE int toft_each_site(const toft_instruments *w, int (*fn)(void *arg, const toft_site_report *site),
                                     void *arg) {
   int code = 0;
@@ -8137,7 +6170,7 @@ static TOFT_RARE int toft_each_site(const toft_instruments *w, int (*fn)(void *a
       code = fn(arg, &r);
     }
   }
-  if (code == 0 && w->unattributed_count > 0) { /* they count in the totals */
+  if (code == 0 && w->unattributed_count > 0) {
     r.site = 0;
     r.tag = "";
     r.count = (uint64_t)(w->unattributed_count + 0.5);
@@ -8148,8 +6181,6 @@ static TOFT_RARE int toft_each_site(const toft_instruments *w, int (*fn)(void *a
   }
   return code;
 }
-
-/* Defines a call of toft/meter.h: the same for an arena, which is busy while it runs. */
 #define TOFT_DEFINE_REPORT(name, each, report)                                         \
   int name(toft_arena *head, int (*fn)(void *arg, const report *element), void *arg) { \
     int code;                                                                          \
@@ -8164,7 +6195,6 @@ static TOFT_RARE int toft_each_site(const toft_instruments *w, int (*fn)(void *a
 TOFT_DEFINE_REPORT(toft_tags, toft_each_tag, toft_tag_report)
 TOFT_DEFINE_REPORT(toft_phases, toft_each_phase, toft_phase_report)
 TOFT_DEFINE_REPORT(toft_sites, toft_each_site, toft_site_report)
-
 TOFT_RARE int toft_clear_report(toft_arena *head) {
   int code;
   toft_state *a = toft_begin_report(head, &code);
@@ -8183,19 +6213,9 @@ TOFT_RARE int toft_clear_report(toft_arena *head) {
   toft_end_call(a);
   return code;
 }
-
 #endif
-
-/* ==== debug/debug_ops.c ==== */
-/* The ops of checked arenas. limit == cursor, so every allocation of every client takes the slow path and gets a
- * record, red zones on both sides and a fill. */
 #ifndef TOFT_DEBUG_DEBUG_OPS_C
 #define TOFT_DEBUG_DEBUG_OPS_C
-
-/* ---- allocation ---- */
-
-/* Raises limit before the cursor moves, so that another thread, whose call must fail, never sees limit > cursor on its
- * inline path. */
 static void *toft_alloc_with_redzones(toft_state *a, size_t total, size_t align) {
   if (a->state & TOFT_CLAIMED) return toft_alloc_in_side_block(a, total, align);
   if (!toft_fits_current(a, total, align) && !(toft_fits_budget(a, total) && toft_extend_current(a, total, align)))
@@ -8207,26 +6227,19 @@ static void *toft_alloc_with_redzones(toft_state *a, size_t total, size_t align)
   toft_sync(a);
   return a->head.cursor - total;
 }
-
 static int toft_reserve_record(toft_checks *c) {
   if (c->count < c->capacity) return 1;
   toft_record *more = (toft_record *)toft_grow_array(c->records, &c->capacity, sizeof *more);
   if (more != NULL) c->records = more;
   return more != NULL;
 }
-
-/* Size of an allocation with its red zones. */
 static size_t toft_size_with_redzones(size_t size, size_t align) {
   return toft_max(align, TOFT_REDZONE) + TOFT_ROUND8(size) + TOFT_REDZONE;
 }
-
 static toft_block_header *toft_block_of(const toft_state *a, const unsigned char *end) {
   if (a->state & TOFT_CLAIMED) return a->side_block;
   return end == a->head.cursor ? a->current : a->newest;
 }
-
-/* Fills an allocation of `size` bytes behind `front` bytes of red zone, `total` in all. Precondition:
- * toft_reserve_record. */
 TOFT_INLINE void *toft_record_allocation(toft_state *a, toft_block_header *b, unsigned char *base, size_t size,
                                          size_t front, size_t total) {
   toft_checks *c = a->checks;
@@ -8237,7 +6250,7 @@ TOFT_INLINE void *toft_record_allocation(toft_state *a, toft_block_header *b, un
   toft_fill(p, size, TOFT_POISON_UNINIT);
   toft_fill(p + size, total - front - size, TOFT_POISON_REDZONE);
   toft_mark_undefined(p, size);
-  toft_next_epoch(a); /* makes marks before and after this allocation differ */
+  toft_next_epoch(a);
   toft_log_live(c, b, c->count);
   toft_record *r = &c->records[c->count++];
   r->block = b;
@@ -8253,7 +6266,6 @@ TOFT_INLINE void *toft_record_allocation(toft_state *a, toft_block_header *b, un
   c->plain_bytes += TOFT_ROUND8(size);
   return p;
 }
-
 static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
   toft_checks *c = a->checks;
   toft_block_header *b = NULL;
@@ -8266,33 +6278,22 @@ static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
   if (base == NULL) return NULL;
   return toft_record_allocation(a, b != NULL ? b : toft_block_of(a, base + total), base, size, front, total);
 }
-
-/* ---- marks ---- */
-
-/* The cursor of an arena without records: a trim may have returned the block in which the checks began. */
 static const unsigned char *toft_since_cursor(const toft_state *a) {
   return a->trim_epoch > a->checks->since_epoch ? a->initial_start : a->checks->since_cursor;
 }
-
-/* The arena is empty, or its checks were switched: checks apply to allocations from here on. */
 static void toft_restart_checks(toft_state *a) {
   if (a->checks == NULL) return;
   a->checks->since_epoch = toft_epoch(a);
   a->checks->since_cursor = a->head.cursor;
   a->checks->stale_marks_count = 0;
 }
-
-/* The newest of the first `count` records, unless it is older than the checks. */
 static toft_record *toft_newest_checked_record(const toft_checks *c, size_t count) {
   return count != 0 && c->records[count - 1].epoch > c->since_epoch ? &c->records[count - 1] : NULL;
 }
-
-#define TOFT_STALE_MARKS_MAX 4096 /* limit on recorded ranges; the older half is dropped */
-
-/* Marks made since the epoch `from` are stale. */
+#define TOFT_STALE_MARKS_MAX 4096
 static void toft_add_stale_marks(toft_state *a, uintptr_t from) {
   toft_checks *c = a->checks;
-  toft_next_epoch(a); /* marks taken from now on are valid */
+  toft_next_epoch(a);
   while (c->stale_marks_count != 0 && c->stale_marks[c->stale_marks_count - 1].from > from) c->stale_marks_count--;
   if (c->stale_marks_count == TOFT_STALE_MARKS_MAX) {
     c->stale_marks_count /= 2;
@@ -8307,37 +6308,28 @@ static void toft_add_stale_marks(toft_state *a, uintptr_t from) {
   stale->from = from;
   stale->to = toft_epoch(a);
 }
-
-/* A rewind removed the records from `forgotten` on. */
 static void toft_forget_marks(toft_state *a, const toft_record *forgotten) {
   const toft_record *below = toft_newest_checked_record(a->checks, a->checks->count);
   if (forgotten->cursor == (below != NULL ? below->cursor : toft_since_cursor(a)))
     toft_add_stale_marks(a, forgotten->epoch);
 }
-
-/* An allocation was made from the claimed range; the range was returned. Marks made in between are stale. */
 static void toft_checks_claim_alloc(toft_state *a) {
   if ((a->state & TOFT_IS_CHECKED) && a->checks->claim_epoch == 0) a->checks->claim_epoch = toft_epoch(a);
 }
-
 static void toft_checks_unclaim(toft_state *a) {
   if (!(a->state & TOFT_IS_CHECKED) || a->checks->claim_epoch == 0) return;
   toft_add_stale_marks(a, a->checks->claim_epoch);
   a->checks->claim_epoch = 0;
 }
-
 static int toft_mark_in_stale_range(const toft_checks *c, uintptr_t epoch) {
   size_t i = c->stale_marks_count;
   while (i != 0 && c->stale_marks[i - 1].from > epoch) i--;
   return i != 0 && epoch < c->stale_marks[i - 1].to;
 }
-
-/* Whether the mark is stale although its position is valid. Each allocation has its own epoch, so the epoch of a valid
- * mark determines its cursor. */
 static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
   const toft_checks *c = a->checks;
   if (!(a->state & TOFT_IS_CHECKED) || epoch < c->since_epoch) return 0;
-  size_t low = 0, high = c->count; /* the first record made after the mark */
+  size_t low = 0, high = c->count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
     if (c->records[middle].epoch > epoch)
@@ -8350,26 +6342,18 @@ static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, 
   if (r != NULL) return cursor != r->cursor;
   return cursor != toft_since_cursor(a) && (epoch >= a->trim_epoch || cursor != c->since_cursor);
 }
-
 static void toft_report_stale_mark(toft_state *a) {
   if (a->state & TOFT_IS_CHECKED) toft_report_misuse(a, TOFT_FOUND_STALE_MARK, NULL, 0, NULL);
 }
-
-/* As toft_check_records, within a rewind, which makes the marks in between stale. */
 static int toft_rewind_records(toft_state *a, uintptr_t epoch) {
   size_t records = a->checks != NULL ? a->checks->count : 0;
   int code = toft_check_records(a, epoch);
   if (records != 0 && a->checks->count != records) toft_forget_marks(a, &a->checks->records[a->checks->count]);
   return code;
 }
-
-/* The last step of a rewind. */
 static void toft_records_rewound(toft_state *a, uintptr_t epoch) {
   if (a->checks != NULL && epoch < a->checks->since_epoch) toft_restart_checks(a);
 }
-
-/* ---- resize and free ---- */
-
 static toft_record *toft_find_record(toft_state *a, const unsigned char *p) {
   toft_checks *c = a->checks;
   for (const toft_block_log *s = c->block_logs; s != NULL; s = s->next) {
@@ -8383,12 +6367,10 @@ static toft_record *toft_find_record(toft_state *a, const unsigned char *p) {
     }
     if (low < s->live_count && c->records[s->live[low]].p == p) return &c->records[s->live[low]];
   }
-  for (size_t i = c->count; i-- > 0;) /* without memory for the block log */
+  for (size_t i = c->count; i-- > 0;)
     if (c->records[i].p == p) return &c->records[i];
   return NULL;
 }
-
-/* Whether p was allocated before the checks began. */
 static int toft_predates_checks(const toft_state *a, const unsigned char *p) {
   const unsigned char *since = toft_since_cursor(a);
   if (a->state & TOFT_IS_SUBJECT) return toft_subjects->predates(a, p);
@@ -8399,8 +6381,6 @@ static int toft_predates_checks(const toft_state *a, const unsigned char *p) {
   }
   return 0;
 }
-
-/* The record of a live allocation of that size; else reports a finding and returns NULL. */
 static toft_record *toft_require_record(toft_state *a, const unsigned char *p, size_t size) {
   toft_record *r = toft_find_record(a, p);
   int kind = r == NULL             ? TOFT_FOUND_FOREIGN
@@ -8411,18 +6391,16 @@ static toft_record *toft_require_record(toft_state *a, const unsigned char *p, s
   toft_report_misuse(a, kind, p, size, r);
   return NULL;
 }
-
 static void toft_free_record(toft_state *a, toft_record *r) {
   (void)toft_check_record(a, (size_t)(r - a->checks->records));
   a->checks->plain_bytes -= TOFT_ROUND8(r->size);
-  toft_fill_freed(r->p, r->p + r->size); /* rewind, reset or release frees its region */
+  toft_fill_freed(r->p, r->p + r->size);
   r->freed = a->checks->call;
 }
-
 static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
                                  uint32_t flags, int *code) {
   *code = TOFT_ENOMEM;
-  if (old_size == 0) { /* allocations of 0 bytes have no record */
+  if (old_size == 0) {
     if (new_size == 0 && toft_pad(p, align) == 0) return p;
     return (flags & TOFT_STAY) ? NULL : toft_alloc_slow(a, new_size, align);
   }
@@ -8448,10 +6426,9 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   if (q == NULL) return NULL;
   if (!older) toft_unpoison(p, a->checks->records[index].header);
   memcpy(q, p, toft_min(old_size, new_size));
-  if (!older) toft_free_record(a, &a->checks->records[index]); /* the array of records may have moved */
+  if (!older) toft_free_record(a, &a->checks->records[index]);
   return q;
 }
-
 static int toft_free_checked(toft_state *a, unsigned char *p, size_t size) {
   if (size == 0 || toft_predates_checks(a, p)) return TOFT_OK;
   toft_record *r = toft_require_record(a, p, size);
@@ -8459,20 +6436,14 @@ static int toft_free_checked(toft_state *a, unsigned char *p, size_t size) {
   toft_free_record(a, r);
   return TOFT_OK;
 }
-
-/* ---- at exit ---- */
-
 static toft_checks *toft_checks_of(toft_live_entry *r) {
   return (toft_checks *)(void *)((unsigned char *)r - offsetof(toft_checks, registered));
 }
-
 static int toft_begin_call_at_exit(toft_live_entry *r) {
   toft_checks *c = toft_checks_of(r);
   size_t none = 0;
   return TOFT_CAS_ACQUIRE(&c->busy_thread, &none, toft_thread_id());
 }
-
-/* Checks heap blocks only: a caller's buffer or source may have ended before its arena. */
 static void toft_verify_heap_blocks(toft_state *a) {
   toft_checks *c = a->checks;
   if (!(a->state & TOFT_CACHEABLE)) return;
@@ -8480,7 +6451,7 @@ static void toft_verify_heap_blocks(toft_state *a) {
     if (n->user.fn == toft_release_adopted) toft_verify_heap_blocks((toft_state *)n->user.arg);
   if (c == NULL) return;
   toft_failure_fn *failure = a->failure;
-  a->failure = NULL; /* its data may have been freed */
+  a->failure = NULL;
   memset(&c->call, 0, sizeof c->call);
   c->call.op = "exit";
   c->call.thread = toft_thread_id();
@@ -8490,20 +6461,14 @@ static void toft_verify_heap_blocks(toft_state *a) {
     if (s->block->source == &toft_heap_source) (void)toft_verify_block_log(a, s);
   a->failure = failure;
 }
-
 static void toft_verify_at_exit(toft_live_entry *r) {
   toft_checks *c = toft_checks_of(r);
   toft_verify_heap_blocks(c->arena);
   TOFT_CLEAR_RELEASE(&c->busy_thread);
 }
-
 static void toft_unregister_arena(toft_state *a) {
   if (a->checks != NULL) toft_registry_remove(&a->checks->registered);
 }
-
-/* ---- switching checks ---- */
-
-/* Allocates a->checks. 0: no memory. */
 static TOFT_RARE int toft_make_checks(toft_state *a) {
   toft_arm_fork();
   if (a->checks == NULL) a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
@@ -8513,12 +6478,10 @@ static TOFT_RARE int toft_make_checks(toft_state *a) {
   toft_update_observed(a);
   return 1;
 }
-
 static int toft_begin_checks(toft_state *a) {
   int first = a->checks == NULL;
   if (first && !toft_make_checks(a)) return TOFT_ENOMEM;
   if (first) {
-    /* Arenas with a buffer or source of the caller are not verified at exit: these may have ended without a release. */
     if (a->state & TOFT_CACHEABLE)
       toft_registry_add(&a->checks->registered, toft_begin_call_at_exit, toft_verify_at_exit);
   }
@@ -8526,16 +6489,13 @@ static int toft_begin_checks(toft_state *a) {
   toft_restart_checks(a);
   return TOFT_OK;
 }
-
 static void toft_limit_to_buffer(toft_state *a) {
   a->checks->plain_limit = (size_t)(a->initial_end - a->initial_start);
 }
-
 static void toft_report_not_released(toft_state *a) {
   if (a->state & TOFT_IS_CHECKED)
     toft_report_misuse(a, TOFT_FOUND_NOT_RELEASED, a, (a->state & TOFT_CLAIMED) != 0, NULL);
 }
-
 static void toft_block_log_release(toft_checks *c, const toft_block_header *b) {
   toft_block_log **at = toft_block_log_of(c, b), *s = *at;
   if (s == NULL) return;
@@ -8545,25 +6505,20 @@ static void toft_block_log_release(toft_checks *c, const toft_block_header *b) {
   free(s->freed);
   free(s);
 }
-
 static unsigned char *toft_first_byte(const toft_state *a, toft_block_header *b) {
   return b == &a->initial || toft_is_guarded(b->source) ? toft_block_start(a, b) : (unsigned char *)b + TOFT_HEADER;
 }
-
 static unsigned char *toft_last_byte(const toft_state *a, toft_block_header *b) {
   return b == &a->initial || toft_is_guarded(b->source) ? toft_block_end(a, b) : (unsigned char *)b + b->size;
 }
-
-/* Ends the checks. The inline path will hand out filled bytes, so all unallocated memory is unpoisoned. */
 static int toft_end_checks(toft_state *a) {
   int code = toft_verify_freed(a), own = !(a->state & TOFT_IS_SUBJECT);
   while (a->checks->block_logs != NULL) toft_block_log_release(a->checks, a->checks->block_logs->block);
   for (toft_block_header *b = own ? a->newest : NULL; b != NULL; b = b->next) {
-    /* An idle initial block counts as full but holds nothing, and a trim may make it current. */
     unsigned char *top =
         b == &a->initial && (a->state & TOFT_INITIAL_IDLE) ? a->initial_start : toft_block_used_end(a, b);
     toft_unpoison(top, (size_t)(toft_last_byte(a, b) - top));
-    if (b != &a->initial) /* the block's start had another offset when its index differed */
+    if (b != &a->initial)
       toft_unpoison(toft_first_byte(a, b), (size_t)(toft_block_start(a, b) - toft_first_byte(a, b)));
   }
   for (toft_block_header *b = a->spares; b != NULL; b = b->next)
@@ -8572,15 +6527,12 @@ static int toft_end_checks(toft_state *a) {
   toft_restart_checks(a);
   return code;
 }
-
-/* The initial block is about to end at `end`. */
 static void toft_checks_shrink_initial(toft_state *a, unsigned char *end) {
   if (a->checks == NULL) return;
   (void)toft_verify_freed(a);
   toft_block_log_release(a->checks, &a->initial);
   toft_unpoison(end, (size_t)(a->initial_end - end));
 }
-
 static void toft_checks_release(toft_checks *c) {
   toft_registry_remove(&c->registered);
   while (c->block_logs != NULL) toft_block_log_release(c, c->block_logs->block);
@@ -8589,33 +6541,21 @@ static void toft_checks_release(toft_checks *c) {
   free(c->reports);
   free(c);
 }
-
 #endif
-
-/* ==== debug/quarantine.c ==== */
-/* The quarantine: freed heap blocks of checked arenas, filled and poisoned, whose reuse is delayed. The head of a
- * released arena stays readable, with ops that report a use after release. Blocks are checked and freed, the oldest
- * first, while there are more bytes than the limit, and all of them when the process or the library ends. */
 #ifndef TOFT_DEBUG_QUARANTINE_C
 #define TOFT_DEBUG_QUARANTINE_C
-
-#define TOFT_QUARANTINE_MAX TOFT_MIB /* total bytes */
-
+#define TOFT_QUARANTINE_MAX TOFT_MIB
 typedef struct toft_quarantined {
   struct toft_quarantined *next;
   unsigned char *block;
-  size_t size, readable; /* readable: unpoisoned bytes at the start, the head of an arena, or 0 */
-  toft_record *freed;    /* its last records */
+  size_t size, readable;
+  toft_record *freed;
   size_t count;
   toft_call_info released;
 } toft_quarantined;
-
 static toft_lock toft_quarantine_lock;
 static toft_quarantined *toft_quarantine_oldest, **toft_quarantine_end = &toft_quarantine_oldest;
 static size_t toft_quarantine_bytes;
-
-/* ---- the head of a released arena ---- */
-
 static void toft_report_use_after_release(toft_arena *head, const char *op, uintptr_t site) {
   toft_report f;
   memset(&f, 0, sizeof f);
@@ -8629,7 +6569,6 @@ static void toft_report_use_after_release(toft_arena *head, const char *op, uint
   TOFT_UNLOCK(&toft_quarantine_lock);
   toft_publish_report(&f);
 }
-
 static void *toft_released_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
   (void)size, (void)align, (void)flags;
   toft_report_use_after_release(a, "alloc", site != 0 ? site : TOFT_CALLER());
@@ -8689,7 +6628,6 @@ static int toft_released_set(toft_arena *a, uint32_t what, uint64_t value, const
   return TOFT_EBUSY;
 }
 static void toft_released_release(toft_arena *a) { toft_report_use_after_release(a, "release", TOFT_CALLER()); }
-
 static const toft_arena_ops toft_released_ops = {
     sizeof(toft_arena_ops), 1,
     toft_released_alloc,    toft_released_resize,
@@ -8700,17 +6638,12 @@ static const toft_arena_ops toft_released_ops = {
     toft_released_stats,    toft_released_set,
     toft_released_release,
 };
-
-/* Makes every inline path call the table above: the head has no bytes remaining, and is instrumented. */
 static void toft_head_set_released(toft_arena *head) {
   head->cursor = head->limit = (unsigned char *)head;
   head->ops = &toft_released_ops;
   head->epoch = 1;
   toft_mark_defined(head, sizeof *head);
 }
-
-/* ---- blocks ---- */
-
 static void toft_verify_quarantined(const toft_quarantined *d) {
   unsigned char *from = d->block + d->readable, *end = d->block + d->size;
   toft_unpoison(from, d->size - d->readable);
@@ -8731,7 +6664,6 @@ static void toft_verify_quarantined(const toft_quarantined *d) {
   f.detected.thread = toft_thread_id();
   toft_publish_report(&f);
 }
-
 static void toft_quarantine_flush(size_t bytes) {
   for (;;) {
     toft_lock_take(&toft_quarantine_lock);
@@ -8750,10 +6682,7 @@ static void toft_quarantine_flush(size_t bytes) {
     free(d);
   }
 }
-
 void toft_quarantine_trim(void) { toft_quarantine_flush(0); }
-
-/* Puts a heap block into quarantine. 0: it is too large, or there is no memory for the entry. */
 static int toft_quarantine_push(toft_checks *c, const toft_block_header *header, void *block, size_t size,
                                 size_t readable) {
   if (size > TOFT_QUARANTINE_MAX / 2) return 0;
@@ -8779,9 +6708,6 @@ static int toft_quarantine_push(toft_checks *c, const toft_block_header *header,
   toft_quarantine_flush(TOFT_QUARANTINE_MAX);
   return 1;
 }
-
-/* Called for each block except the initial one that leaves the arena. 1: it is in quarantine, and must not be returned
- * to its source. */
 static int toft_quarantine_block(toft_state *a, toft_block_header *b) {
   toft_checks *c = a->checks;
   size_t size = b->size;
@@ -8791,8 +6717,6 @@ static int toft_quarantine_block(toft_state *a, toft_block_header *b) {
   toft_block_log_release(c, b);
   return kept;
 }
-
-/* Called when the arena was released; its initial block has `size` bytes. 1: it is in quarantine. */
 static int toft_quarantine_initial(toft_state *a, size_t size) {
   int kept = (a->state & TOFT_IS_CHECKED) && (a->state & TOFT_CACHEABLE);
   toft_checks *c = a->checks;
@@ -8802,38 +6726,27 @@ static int toft_quarantine_initial(toft_state *a, size_t size) {
   toft_checks_release(c);
   return kept;
 }
-
 #endif
-
-/* ==== debug/debug_api.c ==== */
-/* The calls of toft/findings.h, and what the malloc-like hooks do in a checked arena. */
 #ifndef TOFT_DEBUG_DEBUG_API_C
 #define TOFT_DEBUG_DEBUG_API_C
-
-/* Whether the next call uses toft_call_site_hint. */
 static int toft_uses_site_hint(const toft_arena *head) {
   const toft_state *a = toft_observed_state(head);
   if (a == NULL) return head->ops == &toft_released_ops;
   if (a->state & TOFT_PRISTINE) return 0;
   return a->checks != NULL || toft_is_profiled(a);
 }
-
 void toft_at_place(toft_arena *a, const char *place) {
   if (toft_uses_site_hint(a)) toft_call_site_hint = toft_site(place);
 }
-
-/* Sets the site of a call that the library makes on behalf of its caller. */
 static void toft_attribute_call(const toft_arena *a, uintptr_t site) {
   if ((a->epoch & 1) && toft_call_site_hint == 0 && toft_uses_site_hint(a)) toft_call_site_hint = site;
 }
-
 int toft_pin(toft_arena *head, int on) {
   toft_state *a = toft_observed_state(head);
   if (a == NULL) return TOFT_ENOSYS;
   (void)toft_pin_to(a, on ? toft_thread_id() : 0);
   return TOFT_OK;
 }
-
 int toft_findings(toft_arena *head, toft_finding_fn *fn, void *arg) {
   toft_state *a = toft_observed_state(head);
   if (a == NULL) return TOFT_ENOSYS;
@@ -8854,17 +6767,11 @@ int toft_findings(toft_arena *head, toft_finding_fn *fn, void *arg) {
   free(reports);
   return (int)toft_min(all, INT_MAX);
 }
-
-/* ---- malloc-like hooks ---- */
-
-/* NULL: the arena is not checked, or another provider's. */
 static toft_checks *toft_hook_checks(const toft_arena *arena) {
   if (TOFT_LIKELY(!(arena->epoch & 1))) return NULL;
   const toft_state *a = toft_observed_state(arena);
   return a != NULL && (a->state & TOFT_IS_CHECKED) ? a->checks : NULL;
 }
-
-/* Writes the header of an object of `size` bytes at base and returns the object. */
 static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size) {
   toft_record *r = toft_hook_checks(arena) != NULL ? toft_find_record(toft_observed_state(arena), base) : NULL;
   if (TOFT_UNLIKELY(r != NULL)) {
@@ -8877,8 +6784,6 @@ static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t
   }
   return base + TOFT_HOOK_HEADER;
 }
-
-/* Reports that p is not an object of the checked arena. */
 static TOFT_COLD void toft_hook_report_foreign(toft_state *a, const void *p, const char *op) {
   int closed = 1;
   if (!toft_debug_begin_call(a, op, 0)) return;
@@ -8889,8 +6794,6 @@ static TOFT_COLD void toft_hook_report_foreign(toft_state *a, const void *p, con
   toft_debug_end_call(a);
   toft_report_failure(a, 0, 0, closed ? TOFT_EBUSY : TOFT_EARG);
 }
-
-/* The size of the object at p including its header; 0: there is none, which was reported. */
 static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op) {
   unsigned char *base = (unsigned char *)p - TOFT_HOOK_HEADER;
   toft_state *a = toft_observed_state(arena);
@@ -8901,23 +6804,14 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op) {
     toft_hook_report_foreign(a, p, op);
     return 0;
   }
-  if (a != NULL && (a->state & TOFT_OBSERVED)) toft_unpoison(base, TOFT_HOOK_HEADER); /* the checks may have ended */
+  if (a != NULL && (a->state & TOFT_OBSERVED)) toft_unpoison(base, TOFT_HOOK_HEADER);
   memcpy(&size, base, sizeof size);
   return size + TOFT_HOOK_HEADER;
 }
-
 #endif
-
-/* ==== debug/hardened.c ==== */
-/* Hardened arenas. Their blocks are those of core/guarded.c, the core fills freed memory, and this file has the canary:
- * a keyed sum of the pointers in the arena's state, whose key is a secret of the process. Each op compares it before it
- * follows one of them, and stores it anew when it is done. The cursor, which clients write, must lie in its block. */
 #ifndef TOFT_DEBUG_HARDENED_C
 #define TOFT_DEBUG_HARDENED_C
-
-static size_t toft_hardened_secret; /* atomic; 0: not made yet */
-
-/* Never 0. Not cryptographic: many known sums would reveal the secret. */
+static size_t toft_hardened_secret;
 static uintptr_t toft_canary_of(const toft_state *a) {
   const void *const words[] = {
       a,         a->end,    a->source,   a->initial_start, a->initial_end,    a->current,     a->newest,
@@ -8930,22 +6824,18 @@ static uintptr_t toft_canary_of(const toft_state *a) {
   }
   return (uintptr_t)sum | 1;
 }
-
 static void toft_set_canary(toft_state *a) {
   if (a->canary != 0) a->canary = toft_canary_of(a);
 }
-
 static int toft_canary_is_right(toft_state *a) {
   return (a->state & (TOFT_IS_HARDENED | TOFT_PRISTINE)) == TOFT_IS_HARDENED && a->canary == toft_canary_of(a) &&
          a->head.cursor >= toft_block_start(a, a->current) && a->head.cursor <= a->head.limit &&
          a->head.limit <= a->end;
 }
-
-/* Nothing in the overwritten state can be trusted, so its blocks stay where they are, and its cleanups do not run. */
 static TOFT_COLD void toft_refuse_overwritten(toft_state *a, const char *op, uintptr_t site) {
   toft_report f;
   memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
-  a->state = TOFT_OBSERVED | TOFT_IS_HARDENED | TOFT_BUSY | TOFT_IN_BUFFER; /* no source gets the initial block */
+  a->state = TOFT_OBSERVED | TOFT_IS_HARDENED | TOFT_BUSY | TOFT_IN_BUFFER;
   a->source = NULL;
   a->current = a->newest = &a->initial;
   a->initial_start = a->initial_end = a->end = a->synced = a->head.limit = a->head.cursor;
@@ -8957,14 +6847,11 @@ static TOFT_COLD void toft_refuse_overwritten(toft_state *a, const char *op, uin
   f.detected = toft_call_begun(op, site);
   toft_publish_report(&f);
 }
-
 static int toft_check_canary(toft_state *a, const char *op, uintptr_t site) {
   if (TOFT_LIKELY(toft_canary_is_right(a))) return 1;
   if (a->canary != 0 || (a->state & TOFT_BUSY) == 0) toft_refuse_overwritten(a, op, site);
   return 0;
 }
-
-/* Precondition: toft_sync_in was called; toft_set_limit must follow. TOFT_OK or an error. */
 static TOFT_RARE int toft_begin_hardening(toft_state *a) {
   size_t secret = TOFT_LOAD(&toft_hardened_secret), none = 0;
   if (secret == 0) {
@@ -8976,23 +6863,15 @@ static TOFT_RARE int toft_begin_hardening(toft_state *a) {
   a->canary = 1;
   return TOFT_OK;
 }
-
 #endif
-
-/* ==== debug/snapshot.c ==== */
-/* The state of an arena as JSON (docs/snapshot.md), written through a callback without allocating. */
 #ifndef TOFT_DEBUG_SNAPSHOT_C
 #define TOFT_DEBUG_SNAPSHOT_C
-
 typedef struct toft_snapshot_writer {
   toft_json json;
   toft_symbolize_fn *symbolizer;
   void *symbolizer_arg;
-  /* Finds the file and line of a `site`; NULL: sites have no names. */
   int (*place)(uintptr_t site, char *file, size_t size, unsigned *line);
 } toft_snapshot_writer;
-
-/* `none` becomes null. */
 static TOFT_RARE void toft_json_optional(toft_json *j, const char *key, uint64_t n, uint64_t none) {
   toft_json_key(j, key);
   if (n == none)
@@ -9000,9 +6879,6 @@ static TOFT_RARE void toft_json_optional(toft_json *j, const char *key, uint64_t
   else
     toft_json_digits(j, n, 10);
 }
-
-/* ---- elements ---- */
-
 static TOFT_RARE void toft_json_stats(toft_json *j, const toft_stats *s) {
   toft_json_key(j, "stats");
   toft_json_open(j, "{");
@@ -9016,7 +6892,6 @@ static TOFT_RARE void toft_json_stats(toft_json *j, const toft_stats *s) {
   toft_json_number(j, "source_calls", s->source_calls);
   toft_json_close(j, "}");
 }
-
 static TOFT_RARE int toft_json_tag(void *arg, const toft_tag_report *t) {
   toft_json *j = (toft_json *)arg;
   toft_json_next(j);
@@ -9034,7 +6909,6 @@ static TOFT_RARE int toft_json_tag(void *arg, const toft_tag_report *t) {
   toft_json_close(j, "}");
   return j->code;
 }
-
 static TOFT_RARE int toft_json_phase(void *arg, const toft_phase_report *p) {
   toft_json *j = (toft_json *)arg;
   toft_json_next(j);
@@ -9046,21 +6920,17 @@ static TOFT_RARE int toft_json_phase(void *arg, const toft_phase_report *p) {
   toft_json_close(j, "}");
   return j->code;
 }
-
-/* Members that the symbolizer does not set are 0. */
 static int toft_snapshot_symbol(const toft_snapshot_writer *w, const void *address, toft_symbol *s) {
   memset(s, 0, sizeof *s);
   if (w->symbolizer != NULL && w->symbolizer(w->symbolizer_arg, address, s)) return 1;
   memset(s, 0, sizeof *s);
   return 0;
 }
-
 static TOFT_RARE void toft_json_call(toft_snapshot_writer *w, const void *address) {
   toft_symbol s;
   (void)toft_snapshot_symbol(w, address, &s);
   toft_json_frame(&w->json, address, &s);
 }
-
 static TOFT_RARE int toft_json_site(void *arg, const toft_site_report *r) {
   toft_snapshot_writer *writer = (toft_snapshot_writer *)arg;
   toft_json *j = &writer->json;
@@ -9087,7 +6957,6 @@ static TOFT_RARE int toft_json_site(void *arg, const toft_site_report *r) {
   toft_json_close(j, "}");
   return j->code;
 }
-
 static TOFT_RARE void toft_json_budget(toft_json *j, const toft_budget_entry *e) {
   toft_json_next(j);
   toft_json_open(j, "{");
@@ -9110,8 +6979,6 @@ static TOFT_RARE void toft_json_budget(toft_json *j, const toft_budget_entry *e)
   }
   toft_json_close(j, "}");
 }
-
-/* The budgets of the tree of `source`, or of the process if it is NULL. No lock is held while they are written. */
 static TOFT_RARE void toft_json_budgets(toft_json *j, const toft_source *source) {
   const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, &toft_budgets);
   if (source != NULL) calls = toft_calls_of(&toft_budgets, source);
@@ -9126,13 +6993,10 @@ static TOFT_RARE void toft_json_budgets(toft_json *j, const toft_source *source)
   }
   toft_json_close(j, "]");
 }
-
 static void toft_json_begin(toft_json *j) {
   toft_json_open(j, "{");
   toft_json_number(j, "version", 1);
 }
-
-/* The rest of the object; w == NULL: nothing is instrumented. */
 static TOFT_RARE void toft_json_report(toft_snapshot_writer *writer, const toft_stats *s, const toft_instruments *w) {
   toft_json *j = &writer->json;
   toft_json_stats(j, s);
@@ -9151,12 +7015,7 @@ static TOFT_RARE void toft_json_report(toft_snapshot_writer *writer, const toft_
   if (w != NULL && w->site_count != 0) toft_json_modules(j);
   toft_json_close(j, "}");
 }
-
-/* ---- the calls ---- */
-
 #define TOFT_SNAPSHOT_KNOWN (uint32_t)(TOFT_SNAPSHOT_CLEAR | TOFT_SNAPSHOT_DWARF | TOFT_SNAPSHOT_ADDRESSES)
-
-/* Copies the options; an older caller's structure is shorter, and the rest keeps its defaults. 0: they are invalid. */
 static int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_options *given) {
   if (given == NULL) return 1;
   if (given->size < 2 * sizeof(void *)) return 0;
@@ -9164,7 +7023,6 @@ static int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_opti
   o->size = sizeof *o;
   return (o->flags & ~TOFT_SNAPSHOT_KNOWN) == 0;
 }
-
 int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write_fn *write, void *arg) {
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
   if (!toft_snapshot_read(&o, given)) return TOFT_EARG;
@@ -9176,7 +7034,6 @@ int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_wri
   w.symbolizer = o.symbolizer != NULL ? o.symbolizer : named ? toft_dwarf_symbolize : toft_symbolize;
   w.symbolizer_arg = named ? &dwarf : o.symbolizer_arg;
   if (o.flags & TOFT_SNAPSHOT_ADDRESSES) w.symbolizer = NULL;
-  /* The arena is busy during the whole snapshot, so that write cannot change it. */
   toft_state *a = toft_observed_state(head);
   uint32_t was_busy = 0;
   if (a != NULL) {
@@ -9197,19 +7054,16 @@ int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_wri
   if (w.json.code == 0 && (o.flags & TOFT_SNAPSHOT_CLEAR) && a != NULL) w.json.code = toft_clear_report(head);
   return w.json.code;
 }
-
 typedef struct toft_text_sink {
   char *text;
   size_t size, length;
 } toft_text_sink;
-
 static int toft_text_write(void *arg, const char *bytes, size_t size) {
   toft_text_sink *t = (toft_text_sink *)arg;
   if (t->length < t->size) memcpy(t->text + t->length, bytes, toft_min(size, t->size - t->length));
   t->length += size;
   return 0;
 }
-
 TOFT_RARE size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *given, char *text, size_t size) {
   toft_text_sink t = {text, size, 0};
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
@@ -9221,54 +7075,35 @@ TOFT_RARE size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *
   if (clear && t.length < size) (void)toft_clear_report(a);
   return t.length;
 }
-
 #endif
-
-/* ==== debug/process_profile.c ==== */
-/* What the environment meters in every arena of the process, and the profile that the process writes: TOFT_METERED,
- * TOFT_SAMPLING, TOFT_BUDGET, TOFT_PROFILE, TOFT_PROFILE_SIGNAL.
- *
- * A profile does not read arenas, which belong to their threads. Each slow call copies the arena's numbers to a record,
- * under the record's lock, and a profile adds the records up. The limit of each arena is lowered so that a slow call
- * happens at least once in TOFT_PROFILE_LAG bytes. Samples and phases are added to the totals of the process as they
- * are made, tags and statistics when the arena is released. */
 #ifndef TOFT_DEBUG_PROCESS_PROFILE_C
 #define TOFT_DEBUG_PROCESS_PROFILE_C
-
 static struct {
   int metered;
-  uint64_t period, budget; /* 0; UINT64_MAX: none */
-  char *path;              /* of the profile; NULL: none */
-  size_t signal;           /* that requests a profile; 0: none, or the program handles it. Atomic */
-} toft_process_meters;     /* written before toft_process_switch, which is read with acquire order before it */
-
-/* An arena in the profile: its numbers after its last slow call. */
+  uint64_t period, budget;
+  char *path;
+  size_t signal;
+} toft_process_meters;
 struct toft_profiled {
-  toft_profiled *next, **link; /* link points to it. With toft_profile_lock */
+  toft_profiled *next, **link;
   toft_state *arena;
-  int on_heap;                      /* so its memory lasts until its release */
-  uint64_t allocated, source_calls; /* of earlier leases */
-  toft_lock lock;                   /* protects the rest */
+  int on_heap;
+  uint64_t allocated, source_calls;
+  toft_lock lock;
   toft_stats stats;
-  toft_tag_entry *tags; /* copies, with the live bytes in `detached` */
+  toft_tag_entry *tags;
   size_t tag_count, tag_capacity;
-  size_t counted;   /* bytes in toft_profile_live */
-  uint64_t walk_in; /* calls until the blocks are counted again, which takes a step for each */
+  size_t counted;
+  uint64_t walk_in;
 };
-
-static toft_lock toft_profile_file_lock; /* held while a profile is written; taken before the next, and the findings' */
-/* Protects the list and the totals. A record's lock is taken after it; no other lock is taken with either. */
+static toft_lock toft_profile_file_lock;
 static toft_lock toft_profile_lock;
 static toft_profiled *toft_profiled_arenas;
-static toft_instruments toft_totals; /* sites and phases of all arenas, tags of those that were released */
-static toft_stats toft_totals_stats; /* of those that were released */
+static toft_instruments toft_totals;
+static toft_stats toft_totals_stats;
 static uint64_t toft_released_count;
-
-/* ---- live bytes of the process, for their peak ---- */
-
-#define TOFT_PROFILE_DRIFT 4096                     /* a smaller change of an arena's live bytes is not counted yet */
-static size_t toft_profile_live, toft_profile_peak; /* atomic */
-
+#define TOFT_PROFILE_DRIFT 4096
+static size_t toft_profile_live, toft_profile_peak;
 static void toft_count_live(toft_profiled *p, size_t live, size_t drift) {
   size_t change = live - p->counted;
   if (change + drift <= 2 * drift) return;
@@ -9276,10 +7111,6 @@ static void toft_count_live(toft_profiled *p, size_t live, size_t drift) {
   size_t now = TOFT_ADD(&toft_profile_live, change), peak = TOFT_LOAD(&toft_profile_peak);
   while (now > peak && !TOFT_CAS_RELAXED(&toft_profile_peak, &peak, now)) continue;
 }
-
-/* ---- sums of arenas: instruments without cuts, with the live bytes of a tag in `detached` ---- */
-
-/* Without memory for a new tag its bytes are missing. */
 static void toft_sum_tags(toft_instruments *to, const toft_tag_entry *tags, size_t count, int live) {
   for (size_t i = 0; i < count; i++) {
     const toft_tag_entry *from = &tags[i];
@@ -9289,7 +7120,6 @@ static void toft_sum_tags(toft_instruments *to, const toft_tag_entry *tags, size
     if (live) to->tags[tag].detached += from->detached;
   }
 }
-
 static void toft_sum_phase(toft_instruments *to, const char *name, uint64_t entries, uint64_t allocated, int64_t kept) {
   toft_phase_entry *e = toft_phase_named(to, name);
   if (e == NULL) return;
@@ -9297,7 +7127,6 @@ static void toft_sum_phase(toft_instruments *to, const char *name, uint64_t entr
   e->allocated += allocated;
   e->kept += kept;
 }
-
 static void toft_sum_site(toft_instruments *to, const toft_tag_entry *tag, void *const *stack, size_t depth,
                           uintptr_t site, double count, double bytes) {
   size_t found = toft_tag_of(to, NULL, tag->name, tag->length, tag->numbered ? &tag->number : NULL);
@@ -9306,9 +7135,6 @@ static void toft_sum_site(toft_instruments *to, const toft_tag_entry *tag, void 
   *(s != NULL ? &s->count : &to->unattributed_count) += count;
   *(s != NULL ? &s->bytes : &to->unattributed_bytes) += bytes;
 }
-
-/* ---- called on the arena's thread ---- */
-
 static void toft_profile_update(toft_state *a) {
   const toft_instruments *w = a->instruments;
   toft_profiled *p = w->profiled;
@@ -9331,24 +7157,21 @@ static void toft_profile_update(toft_state *a) {
   }
   TOFT_UNLOCK(&p->lock);
   toft_count_live(p, (size_t)a->live, TOFT_PROFILE_DRIFT);
-  toft_call_site_hint = 0; /* it was for this call */
+  toft_call_site_hint = 0;
   toft_serve_request();
 }
-
 static void toft_profile_sample(const toft_instruments *w, void *const *stack, size_t depth, uintptr_t site,
                                 double count, double bytes) {
-  if (site == 0) site = toft_call_site_hint; /* Go and Julia name their sites by it */
+  if (site == 0) site = toft_call_site_hint;
   toft_lock_take(&toft_profile_lock);
   toft_sum_site(&toft_totals, &w->tags[w->tag], stack, depth, site, count, bytes);
   TOFT_UNLOCK(&toft_profile_lock);
 }
-
 static void toft_profile_phase(const char *name, uint64_t allocated, int64_t kept) {
   toft_lock_take(&toft_profile_lock);
   toft_sum_phase(&toft_totals, name, 1, allocated, kept);
   TOFT_UNLOCK(&toft_profile_lock);
 }
-
 static TOFT_RARE void toft_profile_add(toft_state *a) {
   toft_profiled *p = (toft_profiled *)calloc(1, sizeof *p);
   if (p == NULL) return;
@@ -9364,7 +7187,6 @@ static TOFT_RARE void toft_profile_add(toft_state *a) {
   toft_profiled_arenas = p;
   TOFT_UNLOCK(&toft_profile_lock);
 }
-
 static void toft_profile_remove(toft_state *a) {
   toft_instruments *w = a->instruments;
   toft_profiled *p = w != NULL ? w->profiled : NULL;
@@ -9383,9 +7205,6 @@ static void toft_profile_remove(toft_state *a) {
   free(p);
   w->profiled = NULL;
 }
-
-/* ---- settings ---- */
-
 static int toft_read_process_meters(int *reports) {
   const char *path = toft_os_env("TOFT_PROFILE"), *on = toft_os_env("TOFT_PROFILE_SIGNAL");
   size_t budget = toft_os_env_number("TOFT_BUDGET", 0), number = toft_os_env_number("TOFT_PROFILE_SIGNAL", 0);
@@ -9399,7 +7218,6 @@ static int toft_read_process_meters(int *reports) {
   return toft_process_meters.metered || toft_process_meters.period != 0 || budget != 0 ||
          toft_process_meters.path != NULL;
 }
-
 static void toft_report_over_budget(void *arg, toft_arena *head, uint64_t live, uint64_t budget) {
   toft_state *a = toft_observed_state(head);
   toft_report f;
@@ -9416,7 +7234,6 @@ static void toft_report_over_budget(void *arg, toft_arena *head, uint64_t live, 
   f.arena = head;
   toft_publish_report(&f);
 }
-
 static TOFT_RARE void toft_begin_process_meters(toft_state *a) {
   toft_instruments *w = toft_instruments_get(a);
   if (w == NULL) return;
@@ -9428,12 +7245,7 @@ static TOFT_RARE void toft_begin_process_meters(toft_state *a) {
   if (toft_process_meters.path != NULL) toft_profile_add(a);
   toft_update_instrumented(a);
 }
-
-/* ---- the profile ---- */
-
-static const char toft_profile_copy_id = 0; /* each copy of the library in a process has another address */
-
-/* The path with %p replaced by the process's id, and %l by a name of this copy of the library. */
+static const char toft_profile_copy_id = 0;
 static TOFT_RARE void toft_put_profile_path(toft_text_writer *t, const char *s) {
   for (; *s != 0; s++) {
     char one[2] = {*s, 0};
@@ -9449,8 +7261,6 @@ static TOFT_RARE void toft_put_profile_path(toft_text_writer *t, const char *s) 
     }
   }
 }
-
-/* Adds up all records and the totals. */
 static void toft_profile_collect(toft_instruments *sum, toft_stats *stats, uint64_t *arenas, uint64_t *released) {
   memset(sum, 0, sizeof *sum);
   memset(stats, 0, sizeof *stats);
@@ -9458,7 +7268,7 @@ static void toft_profile_collect(toft_instruments *sum, toft_stats *stats, uint6
   *stats = toft_totals_stats;
   *released = toft_released_count;
   sum->metered = toft_process_meters.metered;
-  (void)toft_tag_of(sum, NULL, "", 0, NULL); /* the first is what is under no tag */
+  (void)toft_tag_of(sum, NULL, "", 0, NULL);
   toft_sum_tags(sum, toft_totals.tags, toft_totals.tag_count, 0);
   for (toft_profiled *p = toft_profiled_arenas; p != NULL; p = p->next) {
     if (!toft_lock_take_at_unload(&p->lock)) continue;
@@ -9487,11 +7297,9 @@ static void toft_profile_collect(toft_instruments *sum, toft_stats *stats, uint6
   if (stats->peak < stats->live) stats->peak = stats->live;
   stats->budget = UINT64_MAX;
 }
-
 static int toft_file_write(void *file, const char *bytes, size_t size) {
   return fwrite(bytes, 1, size, (FILE *)file) == size ? TOFT_OK : TOFT_EARG;
 }
-
 static TOFT_RARE void toft_json_process(toft_json *j, uint64_t arenas, uint64_t released) {
   char executable[1024];
   toft_json_key(j, "process");
@@ -9506,8 +7314,6 @@ static TOFT_RARE void toft_json_process(toft_json *j, uint64_t arenas, uint64_t 
   toft_json_optional(j, "signal", TOFT_LOAD(&toft_process_meters.signal), 0);
   toft_json_close(j, "}");
 }
-
-/* Writes a file beside the path, which then gets its name: no reader sees a part of it. */
 static int toft_write_profile_alone(void) {
   char path[4096], temporary[4096 + 32];
   toft_text_writer p = {path, path + sizeof path - 1}, t = {temporary, temporary + sizeof temporary - 1};
@@ -9542,7 +7348,6 @@ static int toft_write_profile_alone(void) {
   (void)remove(temporary);
   return TOFT_EARG;
 }
-
 int toft_write_profile(void) {
   if (!(toft_process_switches() & TOFT_PROCESS_METERS)) return TOFT_ENOSYS;
   (void)TOFT_LOAD_ACQUIRE(&toft_process_switch);
@@ -9555,17 +7360,13 @@ int toft_write_profile(void) {
   TOFT_UNLOCK(&toft_profile_file_lock);
   return code;
 }
-
 static void toft_profile_on_request(void) { (void)toft_write_profile(); }
-
 static void toft_start_process_meters(void) {
   if (toft_process_meters.path == NULL) return;
   toft_arm_fork();
   if (!toft_request_begin((int)toft_process_meters.signal, toft_profile_on_request))
     TOFT_STORE(&toft_process_meters.signal, 0);
 }
-
-/* With every lock that a fork takes: 0 before, 1 in the parent, 2 in the child. */
 static void toft_profile_at_fork(int phase) {
   if (phase == 0) toft_lock_take(&toft_profile_file_lock);
   if (phase == 0) toft_lock_take(&toft_profile_lock);
@@ -9579,8 +7380,6 @@ static void toft_profile_at_fork(int phase) {
   if (phase != 0) TOFT_UNLOCK(&toft_profile_lock);
   if (phase != 0) TOFT_UNLOCK(&toft_profile_file_lock);
 }
-
-/* Brings the records up to date. Precondition: no other thread runs. */
 static void toft_profile_sync(void) {
   for (toft_profiled *p = toft_profiled_arenas; p != NULL; p = p->next) {
     toft_state *a = p->arena;
@@ -9589,11 +7388,9 @@ static void toft_profile_sync(void) {
     toft_sync_in(a);
     p->walk_in = 0;
     toft_set_limit(a);
-    if (sealed) toft_seal(a); /* it may be an idle lease */
+    if (sealed) toft_seal(a);
   }
 }
-
-/* Called when the library is unloaded. */
 static void toft_profile_end(void) {
   if (toft_process_meters.path == NULL) return;
   toft_request_end();
@@ -9603,44 +7400,32 @@ static void toft_profile_end(void) {
   toft_process_meters.path = NULL;
   toft_instruments_clear(&toft_totals);
 }
-
 #endif
-
-/* ==== debug/observed.c ==== */
-/* Observed arenas: the table of an arena whose checks, meters or hardening are on. Each operation brackets the one of
- * the core, on the same state, as an instrument does. And the functions that the core calls within its operations. */
 #ifndef TOFT_DEBUG_OBSERVED_C
 #define TOFT_DEBUG_OBSERVED_C
-
-/* ---- called by the core ---- */
-
 static void toft_observe_sync(toft_state *a) {
   if ((a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED | TOFT_IS_SUBJECT)) == TOFT_IS_SUBJECT)
     toft_subject_read(a);
   else
     (void)toft_check_canary(a, "", 0);
 }
-
 static TOFT_NOINLINE size_t toft_observe_limit(toft_state *a, size_t remaining, uintptr_t *slow_rewinds) {
   if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, slow_rewinds);
   if (a->state & TOFT_IS_SUBJECT) toft_subject_write(a, a->state & TOFT_SEALED ? 0 : remaining);
   if (a->state & TOFT_IS_HARDENED) toft_set_canary(a);
-  if (a->state & (TOFT_IS_SUBJECT | TOFT_IS_HARDENED)) *slow_rewinds = 1; /* an inline free fills nothing */
+  if (a->state & (TOFT_IS_SUBJECT | TOFT_IS_HARDENED)) *slow_rewinds = 1;
   return remaining;
 }
-
 static void *toft_observe_alloc(toft_state *a, size_t size, size_t align) {
   toft_block_header *block;
   if (a->state & TOFT_IS_CHECKED) return toft_alloc_checked(a, size, align);
   return toft_subjects->place(a, size, align, &block);
 }
-
 static TOFT_NOINLINE int toft_observe_charge(toft_state *a, size_t charge) {
   if (charge != 0) return toft_fits_tag_budget(a, charge);
   toft_sync_tags(a);
   return 1;
 }
-
 static TOFT_NOINLINE int toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
   if (change == TOFT_DETACHED_RESERVED) return toft_reserve_detached(a);
   if (change == TOFT_DETACHED_MORE)
@@ -9651,7 +7436,6 @@ static TOFT_NOINLINE int toft_observe_detached(toft_state *a, const void *what, 
     toft_accounting_reset(a);
   return 1;
 }
-
 static TOFT_NOINLINE int toft_observe_free(toft_state *a, uintptr_t epoch, int by) {
   int code = by != TOFT_BY_REWIND ? toft_verify_freed(a) : TOFT_OK;
   if (by == TOFT_BY_RELEASE) toft_unregister_arena(a);
@@ -9659,7 +7443,6 @@ static TOFT_NOINLINE int toft_observe_free(toft_state *a, uintptr_t epoch, int b
     code = TOFT_ECORRUPT;
   return code;
 }
-
 static TOFT_NOINLINE int toft_observe_put(toft_state *a, toft_block_header *b, size_t kept) {
   if (kept == 0 && b == &a->initial) toft_instruments_release(a);
   if (a->checks == NULL) return 0;
@@ -9669,9 +7452,6 @@ static TOFT_NOINLINE int toft_observe_put(toft_state *a, toft_block_header *b, s
   }
   return b != &a->initial ? toft_quarantine_block(a, b) : toft_quarantine_initial(a, a->initial_size);
 }
-
-/* By the environment an arena on the heap gets a guarded source: one in a buffer for its further blocks, another one
- * anew. NULL: no memory. */
 static TOFT_RARE toft_state *toft_guard_created(toft_state *a) {
   toft_source *guarded = toft_hardened_source(a->source);
   if (guarded == a->source) return a;
@@ -9682,12 +7462,10 @@ static TOFT_RARE toft_state *toft_guard_created(toft_state *a) {
   toft_put_initial(a);
   return toft_create_from(guarded, 0);
 }
-
 static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_t switches) {
   int by_option = (switches & TOFT_SWITCHED_BY_OPTION) != 0;
   if ((switches & TOFT_PROCESS_HARDENED) && !by_option && (a = toft_guard_created(a)) == NULL) return NULL;
   toft_sync_in(a);
-  /* A buffer's arena need not be released; checked, it would leave the buffer inaccessible to the tool. */
   if ((switches & TOFT_PROCESS_HAS_TOOL) && (a->state & TOFT_IN_BUFFER)) switches &= ~(size_t)TOFT_PROCESS_CHECKS;
   if (switches & TOFT_PROCESS_METERS) toft_begin_process_meters(a);
   if (((switches & TOFT_PROCESS_CHECKS) && toft_begin_checks(a) != TOFT_OK) ||
@@ -9703,15 +7481,12 @@ static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_t switches
   toft_set_limit(a);
   return a;
 }
-
-/* TOFT_OK, or why no arena in this state accepts the setting. */
 static int toft_check_setting(const toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
   if (what != TOFT_SET_BUDGET && (a->state & TOFT_IN_REGION)) return TOFT_ENOSYS;
   if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
   return what != TOFT_SET_TAG || toft_is_name(name, name_len) ? TOFT_OK : TOFT_EARG;
 }
-
 static TOFT_COLD int toft_observe_set(toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   int code = toft_check_setting(a, what, value, name, name_len);
   if (code != TOFT_OK) return code;
@@ -9724,20 +7499,14 @@ static TOFT_COLD int toft_observe_set(toft_state *a, uint32_t what, uint64_t val
   toft_next_epoch(a);
   if (what == TOFT_SET_CHECKED && value != (uint64_t)((a->state & TOFT_IS_CHECKED) != 0))
     code = value != 0 ? toft_begin_checks(a) : toft_end_checks(a);
-  if (code == TOFT_ENOMEM) a->head.epoch -= 2; /* as it was */
+  if (code == TOFT_ENOMEM) a->head.epoch -= 2;
   return code;
 }
-
-/* ---- the table ---- */
-
-/* The end of an operation of an observed arena, or of a subject. */
 static void toft_end_observed(toft_state *a) {
   if (a->state & TOFT_IS_SUBJECT) toft_subjects->end(a);
   toft_set_limit(a);
   toft_debug_end_call(a);
 }
-
-/* These three serve a subject too. */
 static void *toft_alloc_observed(toft_state *a, size_t size, size_t align, uint32_t flags, uintptr_t site,
                                  uintptr_t caller) {
   int code;
@@ -9749,18 +7518,16 @@ static void *toft_alloc_observed(toft_state *a, size_t size, size_t align, uint3
   toft_end_observed(a);
   return toft_end_alloc(a, p, 0, size, align, flags, code);
 }
-
 static void *toft_observed_alloc(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site) {
   return toft_alloc_observed(toft_state_of(head), size, align, flags, site, TOFT_CALLER());
 }
-
 static void *toft_resize_observed(toft_state *a, toft_resize_fn *unchecked, void *p, size_t old_size, size_t new_size,
                                   size_t align, uint32_t flags, uintptr_t site, uintptr_t caller) {
   int code;
   if (p == NULL && old_size == 0) return toft_alloc_observed(a, new_size, align, flags, site, caller);
   if (!toft_debug_begin_call(a, "resize", site != 0 ? site : caller)) return NULL;
   toft_sync_in(a);
-  int checked = (a->state & TOFT_IS_CHECKED) != 0; /* checks report an impossible size */
+  int checked = (a->state & TOFT_IS_CHECKED) != 0;
   unsigned char *old = old_size <= TOFT_MAX_REQUEST || checked ? (unsigned char *)p : NULL;
   uint64_t before = a->allocated;
   void *q = toft_resize_any(a, checked ? toft_resize_checked : unchecked, old, old_size, new_size, align, flags, &code);
@@ -9769,13 +7536,11 @@ static void *toft_resize_observed(toft_state *a, toft_resize_fn *unchecked, void
   toft_end_observed(a);
   return toft_end_alloc(a, q, old_size, new_size, align, flags, code);
 }
-
 static void *toft_observed_resize(toft_arena *head, void *p, size_t old_size, size_t new_size, size_t align,
                                   uint32_t flags, uintptr_t site) {
   return toft_resize_observed(toft_state_of(head), toft_resize_unchecked, p, old_size, new_size, align, flags, site,
                               TOFT_CALLER());
 }
-
 static void toft_free_observed(toft_state *a, void (*unchecked)(toft_state *, unsigned char *, size_t), void *p,
                                size_t size, uintptr_t caller) {
   int code = TOFT_OK;
@@ -9788,18 +7553,16 @@ static void toft_free_observed(toft_state *a, void (*unchecked)(toft_state *, un
   toft_end_observed(a);
   if (code != TOFT_OK) toft_report_failure(a, size, 0, code);
 }
-
 static void toft_observed_free(toft_arena *head, void *p, size_t size) {
   toft_free_observed(toft_state_of(head), toft_free_any, p, size, TOFT_CALLER());
 }
-
 static int toft_observed_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epoch) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_EMARK;
   if (!toft_debug_begin_call(a, "rewind", TOFT_CALLER())) return TOFT_EBUSY;
   toft_sync_in(a);
   if ((a->state & TOFT_REFUSING) || !toft_mark_is_stale(a, cursor, epoch)) code = toft_op_rewind(head, cursor, epoch);
-  if (code == TOFT_EMARK && cursor != NULL) { /* NULL: the probe of toft_is_refusing */
+  if (code == TOFT_EMARK && cursor != NULL) {
     toft_report_stale_mark(a);
     toft_set_limit(a);
   }
@@ -9807,7 +7570,6 @@ static int toft_observed_rewind(toft_arena *head, unsigned char *cursor, uintptr
   toft_debug_end_call(a);
   return code;
 }
-
 static int toft_observed_reset(toft_arena *head, uint32_t policy, size_t keep) {
   toft_state *a = toft_state_of(head);
   if (!toft_debug_begin_call(a, "reset", TOFT_CALLER())) return TOFT_EBUSY;
@@ -9816,14 +7578,12 @@ static int toft_observed_reset(toft_arena *head, uint32_t policy, size_t keep) {
   toft_debug_end_call(a);
   return code;
 }
-
 static void toft_observed_trim(toft_arena *head, size_t keep) {
   toft_state *a = toft_state_of(head);
   if (!toft_debug_begin_call(a, "trim", TOFT_CALLER())) return;
   toft_op_trim(head, keep);
   toft_debug_end_call(a);
 }
-
 static toft_cleanup *toft_observed_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
   toft_state *a = toft_state_of(head);
   if (!toft_debug_begin_call(a, "cleanup", TOFT_CALLER())) return NULL;
@@ -9835,7 +7595,6 @@ static toft_cleanup *toft_observed_cleanup(toft_arena *head, void (*fn)(void *),
   toft_debug_end_call(a);
   return made;
 }
-
 static void *toft_observed_claim(toft_arena *head, toft_range *r, size_t size, size_t align) {
   toft_state *a = toft_state_of(head);
   uint64_t before;
@@ -9853,7 +7612,6 @@ static void *toft_observed_claim(toft_arena *head, toft_range *r, size_t size, s
   if (p == NULL) toft_report_failure(a, size, align, code == TOFT_OK ? TOFT_ENOMEM : code);
   return p;
 }
-
 static int toft_observed_give(toft_arena *head, toft_range *r) {
   toft_state *a = toft_state_of(head);
   if (!toft_debug_begin_call(a, "give", TOFT_CALLER())) return TOFT_EBUSY;
@@ -9867,17 +7625,15 @@ static int toft_observed_give(toft_arena *head, toft_range *r) {
   toft_debug_end_call(a);
   return code;
 }
-
 static int toft_observed_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_state_of(head);
-  int code = toft_check_setting(a, what, value, name, name_len), inside = a->checks != NULL; /* before this call */
+  int code = toft_check_setting(a, what, value, name, name_len), inside = a->checks != NULL;
   if (code != TOFT_OK) return code;
   if (!toft_debug_begin_call(a, "set", TOFT_CALLER())) return TOFT_EBUSY;
   code = toft_op_set(head, what, value, name, name_len);
   if (inside) toft_debug_end_call(a);
   return code;
 }
-
 static void toft_observed_release(toft_arena *head) {
   toft_state *a = toft_state_of(head);
   if ((a->state & TOFT_CACHE_OWNED) || !toft_debug_begin_call(a, "release", TOFT_CALLER())) return;
@@ -9887,15 +7643,12 @@ static void toft_observed_release(toft_arena *head) {
   toft_release_slow(a);
   if (refused) toft_debug_end_call(a);
 }
-
 static int toft_observed_query(const toft_arena *head, uint32_t what, uint64_t *value) {
   if (what != TOFT_SET_SAMPLE) return toft_query_plain(toft_state_of(head), what, value);
   *value = toft_sampling_period(toft_state_of(head));
   return TOFT_OK;
 }
-
 static const toft_provider_info toft_observed_info = {"toft-c", TOFT_VERSION, toft_observed_query};
-
 static const toft_info_ops toft_observed_table = {
     {
         sizeof(toft_info_ops),
@@ -9917,7 +7670,6 @@ static const toft_info_ops toft_observed_table = {
     &toft_observed_info,
     NULL,
 };
-
 static void toft_update_observed(toft_state *a) {
   int on = a->instruments != NULL || a->checks != NULL;
   if (a->state & TOFT_IS_SUBJECT) return;
@@ -9925,14 +7677,9 @@ static void toft_update_observed(toft_state *a) {
   a->state = on ? a->state | TOFT_OBSERVED : a->state & ~(uint32_t)TOFT_OBSERVED;
   if (!toft_is_leased(&a->head)) a->head.ops = toft_ops_of(a);
 }
-
 #endif
-
-/* ==== debug/fork.c ==== */
-/* The library's locks at a fork: taken before it, free in both processes after it. */
 #ifndef TOFT_DEBUG_FORK_C
 #define TOFT_DEBUG_FORK_C
-
 #ifdef TOFT_NO_OS
 static void toft_arm_fork(void) {}
 #else
@@ -9964,33 +7711,21 @@ static void toft_after_fork(int phase) {
 }
 static TOFT_RARE void toft_after_fork_in_parent(void) { toft_after_fork(1); }
 static TOFT_RARE void toft_after_fork_in_child(void) { toft_after_fork(2); }
-
-/* A second thread does not wait for the registration by the first: a fork in between runs no handler. */
 static void toft_arm_fork(void) {
-  static size_t armed; /* atomic */
+  static size_t armed;
   if (TOFT_LOAD(&armed) || TOFT_SWAP(&armed, 1)) return;
   toft_os_at_fork(toft_before_fork, toft_after_fork_in_parent, toft_after_fork_in_child);
 }
 #endif
-
 #endif
-
-/* ---- api: calls that are made of the table's, or bracket the core's ---- */
-
-/* ==== api/adopt.c ==== */
-/* Arenas that adopt others, and the walk over cleanups for languages whose cleanups may throw. */
 #ifndef TOFT_API_ADOPT_C
 #define TOFT_API_ADOPT_C
-
 static void toft_release_foreign(void *donor) { toft_release((toft_arena *)donor); }
-
-/* Whether a may adopt a donor with `live` bytes: TOFT_OK, TOFT_EBUSY or TOFT_ENOMEM. */
 static int toft_may_adopt(toft_state *a, const toft_state *donor, uint64_t live) {
   if ((donor->state & (TOFT_REFUSING | TOFT_CACHE_OWNED)) || (a->state & TOFT_REFUSING)) return TOFT_EBUSY;
   if (live > TOFT_MAX_REQUEST || !toft_fits_budget_of_arena(a, live)) return TOFT_ENOMEM;
   return toft_count_detached(a, NULL, 0, TOFT_DETACHED_RESERVED) ? TOFT_OK : TOFT_ENOMEM;
 }
-
 static int toft_adopt_own(toft_state *a, toft_state *donor) {
   toft_sync_in(donor);
   int code = toft_may_adopt(a, donor, donor->live);
@@ -9998,7 +7733,7 @@ static int toft_adopt_own(toft_state *a, toft_state *donor) {
     toft_set_limit(donor);
     return code;
   }
-  donor->state |= TOFT_BUSY; /* further calls on the donor are refused */
+  donor->state |= TOFT_BUSY;
   toft_portion_return(donor);
   toft_set_limit(donor);
   if (donor->state & TOFT_INSTRUMENTED) toft_profile_remove(donor);
@@ -10010,23 +7745,18 @@ static int toft_adopt_own(toft_state *a, toft_state *donor) {
   toft_check_soft_budget(a);
   return TOFT_OK;
 }
-
-/* One arena or both have another provider: registers the donor's release as a cleanup. */
 static int toft_adopt_foreign(toft_arena *head, toft_arena *donor) {
   if (head->ops->version != 1 || donor->ops->version != 1) return TOFT_ENOSYS;
   if (toft_is_refusing(head) || toft_is_refusing(donor))
-    return TOFT_EBUSY; /* a claimed or busy donor would ignore its release */
+    return TOFT_EBUSY;
   toft_cleanup *node = toft_cleanup_add(head, NULL, donor);
   if (node == NULL) return TOFT_ENOMEM;
   node->fn = toft_release_foreign;
   return TOFT_OK;
 }
-
 static toft_source *toft_region_of_head(toft_arena *head) {
   return toft_is_own(head) ? toft_region_of(toft_state_of(head)) : NULL;
 }
-
-/* A restore would part an arena in a region from one that lies elsewhere. */
 int toft_adopt(toft_arena *head, toft_arena *donor) {
   if (head == donor || donor == NULL || toft_region_of_head(head) != toft_region_of_head(donor)) return TOFT_EARG;
   toft_state *a = toft_state_of(head), *d = toft_own_state(donor);
@@ -10045,7 +7775,6 @@ int toft_adopt(toft_arena *head, toft_arena *donor) {
   toft_debug_end_call(a);
   return code;
 }
-
 #ifdef TOFT_RUNTIME
 void toft_next_cleanup(toft_arena *head, unsigned char *cursor, uintptr_t epoch, int again, void (*fn)(void *),
                        void **arg) {
@@ -10061,15 +7790,9 @@ void toft_next_cleanup(toft_arena *head, unsigned char *cursor, uintptr_t epoch,
   toft_debug_end_call(a);
 }
 #endif
-
 #endif
-
-/* ==== api/reserve.c ==== */
-/* Room for coming allocations, and arenas that are created by the first of them. */
 #ifndef TOFT_API_RESERVE_C
 #define TOFT_API_RESERVE_C
-
-/* Makes a new block current that has room for `bytes`. 0: the source refuses. */
 static int toft_reserve_block(toft_state *a, size_t bytes) {
   size_t need = toft_need(bytes, 8), size = toft_new_block_size(a, need);
   if (size == 0 || toft_usable(size) < need) size = toft_least_size(need);
@@ -10080,7 +7803,6 @@ static int toft_reserve_block(toft_state *a, size_t bytes) {
   toft_make_current(a, b, toft_block_start(a, b));
   return 1;
 }
-
 static int toft_reserve_room(toft_state *a, size_t bytes) {
   if (!toft_fits_budget(a, TOFT_ROUND8(bytes))) return TOFT_ENOMEM;
   if (toft_fits_current(a, bytes, 8)) return TOFT_OK;
@@ -10088,13 +7810,10 @@ static int toft_reserve_room(toft_state *a, size_t bytes) {
   if (!toft_return_idle(a)) return TOFT_ENOMEM;
   return toft_fits_current(a, bytes, 8) || toft_reserve_block(a, bytes) ? TOFT_OK : TOFT_ENOMEM;
 }
-
-/* Writes to each page of free memory. */
 static void toft_touch(unsigned char *p, size_t size) {
   for (size_t at = 0; at < size; at += TOFT_BLOCK_MIN) *(volatile unsigned char *)(p + at) = 0;
   if (size != 0) *(volatile unsigned char *)(p + size - 1) = 0;
 }
-
 int toft_reserve(toft_arena *head, size_t bytes, uint32_t flags) {
   if ((flags & ~(uint32_t)TOFT_RESERVE_TOUCH) != 0) return TOFT_EARG;
   if (bytes > TOFT_MAX_REQUEST) return TOFT_ENOMEM;
@@ -10105,7 +7824,7 @@ int toft_reserve(toft_arena *head, size_t bytes, uint32_t flags) {
   int code = TOFT_EBUSY;
   if (!(a->state & TOFT_REFUSING)) {
     int plain =
-        !(a->state & (TOFT_IS_CHECKED | TOFT_IS_HARDENED)); /* others fill free memory, or have records for it */
+        !(a->state & (TOFT_IS_CHECKED | TOFT_IS_HARDENED));
     code = plain ? toft_reserve_room(a, bytes) : TOFT_OK;
     if (code == TOFT_OK && plain && (flags & TOFT_RESERVE_TOUCH)) toft_touch(a->head.cursor, bytes);
   }
@@ -10113,34 +7832,24 @@ int toft_reserve(toft_arena *head, size_t bytes, uint32_t flags) {
   toft_debug_end_call(a);
   return code;
 }
-
 toft_arena *toft_lazy_create(toft_lazy *l) {
   if (l->arena == NULL) l->arena = toft_create();
   return l->arena;
 }
-
 #endif
-
-/* ==== api/malloc_hooks.c ==== */
-/* malloc and its like for libraries that accept such hooks. A header in front of each object stores its size. In a
- * checked arena the size comes from the object's record, since the header may be damaged. */
 #ifndef TOFT_API_MALLOC_HOOKS_C
 #define TOFT_API_MALLOC_HOOKS_C
-
 TOFT_PER_THREAD toft_arena *toft_current_arena;
 #define toft_current_arena TOFT_OWN(toft_current_arena)
-
 static size_t toft_hook_total_size(size_t size) {
   return size <= SIZE_MAX - TOFT_HOOK_HEADER ? size + TOFT_HOOK_HEADER : SIZE_MAX;
 }
-
 void *toft_hook_malloc(void *arena, size_t size) {
   toft_arena *a = (toft_arena *)arena;
   toft_attribute_call(a, TOFT_CALLER());
   unsigned char *base = (unsigned char *)toft_alloc_aligned(a, toft_hook_total_size(size), TOFT_HOOK_HEADER);
   return base != NULL ? toft_hook_store_size(a, base, size) : NULL;
 }
-
 void *toft_hook_calloc(void *arena, size_t count, size_t size) {
   size_t bytes = toft_array_size(count, size);
   toft_attribute_call((toft_arena *)arena, TOFT_CALLER());
@@ -10148,7 +7857,6 @@ void *toft_hook_calloc(void *arena, size_t count, size_t size) {
   if (p != NULL) memset(p, 0, bytes);
   return p;
 }
-
 void *toft_hook_realloc(void *arena, void *p, size_t size) {
   toft_arena *a = (toft_arena *)arena;
   toft_attribute_call(a, TOFT_CALLER());
@@ -10159,10 +7867,6 @@ void *toft_hook_realloc(void *arena, void *p, size_t size) {
                                                      toft_hook_total_size(size), TOFT_HOOK_HEADER);
   return base != NULL ? toft_hook_store_size(a, base, size) : NULL;
 }
-
-/* Most frees of a library do nothing: the object is neither the newest one nor alone in the newest block. The table's
- * function would find the same, but brings the arena's counts and its limit up to date first. 0: it must be called,
- * since the arena is instrumented or a block is returned. Precondition: the arena is the library's own. */
 TOFT_INLINE int toft_hook_free_fast(toft_arena *a, unsigned char *p) {
   size_t size;
   if (TOFT_UNLIKELY(a->epoch & 1)) return 0;
@@ -10173,7 +7877,6 @@ TOFT_INLINE int toft_hook_free_fast(toft_arena *a, unsigned char *p) {
   }
   return !toft_frees_block(toft_state_of(a), p - TOFT_HOOK_HEADER);
 }
-
 static TOFT_NOINLINE void toft_hook_free_slow(toft_arena *a, void *p, uintptr_t caller) {
   int plain = toft_is_leased(a) && !(toft_state_of(a)->state & TOFT_OBSERVED);
   if (plain && toft_hook_free_fast(a, (unsigned char *)p)) return;
@@ -10181,54 +7884,41 @@ static TOFT_NOINLINE void toft_hook_free_slow(toft_arena *a, void *p, uintptr_t 
   size_t size = toft_hook_load_size(a, p, "free");
   if (size != 0) toft_free(a, (unsigned char *)p - TOFT_HOOK_HEADER, size);
 }
-
 void toft_hook_free(void *arena, void *p) {
   toft_arena *a = (toft_arena *)arena;
   if (p == NULL || (TOFT_LIKELY(a->ops == &toft_table.ops) && toft_hook_free_fast(a, (unsigned char *)p))) return;
   toft_hook_free_slow(a, p, TOFT_CALLER());
 }
-
 toft_arena *toft_current(void) { return toft_current_arena; }
-
 toft_arena *toft_current_swap(toft_arena *a) {
   toft_arena *before = toft_current_arena;
   toft_current_arena = a;
   return before;
 }
-
 void *toft_current_malloc(size_t size) {
   return toft_current_arena != NULL ? toft_hook_malloc(toft_current_arena, size) : NULL;
 }
-
 void *toft_current_calloc(size_t count, size_t size) {
   return toft_current_arena != NULL ? toft_hook_calloc(toft_current_arena, count, size) : NULL;
 }
-
 void *toft_current_realloc(void *p, size_t size) {
   return toft_current_arena != NULL ? toft_hook_realloc(toft_current_arena, p, size) : NULL;
 }
-
 void toft_current_free(void *p) {
   toft_arena *a = toft_current_arena;
   if (a == NULL || p == NULL) return;
   if (TOFT_LIKELY(a->ops == &toft_table.ops) && toft_hook_free_fast(a, (unsigned char *)p)) return;
   toft_hook_free_slow(a, p, TOFT_CALLER());
 }
-
 #endif
-
-/* ==== api/strings.c ==== */
-/* Strings in an arena: printf, and packed bytes. Uses the public ABI only, so arenas of any provider will do. */
 #ifndef TOFT_API_STRINGS_C
 #define TOFT_API_STRINGS_C
-
 #ifndef TOFT_NO_LIBC
-/* Formats into the remaining bytes, and a second time if they were too few. */
 char *toft_vprintf(toft_arena *a, const char *format, va_list args) {
   va_list copy;
   toft_attribute_call(a, TOFT_CALLER());
   size_t remaining =
-      toft_min((size_t)(a->limit - a->cursor), INT_MAX); /* the maximum that vsnprintf accepts everywhere */
+      toft_min((size_t)(a->limit - a->cursor), INT_MAX);
   va_copy(copy, args);
   int length = vsnprintf(remaining != 0 ? (char *)a->cursor : NULL, remaining, format, args);
   char *s = NULL;
@@ -10241,7 +7931,6 @@ char *toft_vprintf(toft_arena *a, const char *format, va_list args) {
   va_end(copy);
   return s;
 }
-
 char *toft_printf(toft_arena *a, const char *format, ...) {
   va_list args;
   toft_attribute_call(a, TOFT_CALLER());
@@ -10251,9 +7940,6 @@ char *toft_printf(toft_arena *a, const char *format, ...) {
   return s;
 }
 #endif
-
-/* Strings above a quarter of a chunk are allocated separately, so that at most a quarter of a chunk is wasted. Chunks
- * double up to 4 KiB. */
 void *toft_pack_grow(toft_pack *k, size_t n) {
   toft_attribute_call(k->arena, TOFT_CALLER());
   if (n > k->chunk / 4) return toft_alloc(k->arena, n);
@@ -10264,19 +7950,9 @@ void *toft_pack_grow(toft_pack *k, size_t n) {
   if (k->chunk < 4096) k->chunk *= 2;
   return p;
 }
-
 void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
   void *q = toft_pack_alloc(k, n);
   if (q != NULL && n != 0) memcpy(q, p, n);
   return q;
 }
-
 #endif
-
-/* ---- pool: slots of one size ---- */
-
-/* ---- recycler: individual deallocation ---- */
-
-/* ---- region: arenas and recyclers in one range, whose content is saved and restored ---- */
-
-/* ---- threads: leases, frames, shared arenas ---- */

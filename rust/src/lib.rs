@@ -177,6 +177,7 @@ pub use memory::boxed::Box;
 pub use memory::by_layout::{dangling as __dangling, CallSite as __CallSite};
 pub use memory::by_layout::{Blocks, Heap, Memory};
 pub use memory::collections;
+pub use memory::collections::CollectIn;
 #[cfg(all(feature = "std", feature = "recycler"))]
 pub use recycler::SyncRecycler;
 #[cfg(feature = "recycler")]
@@ -195,6 +196,11 @@ pub use threads::shared::{Local, SharedArena};
 pub use threads::shared_frames::{FrameParty, SharedFrames};
 #[cfg(all(feature = "std", feature = "leases"))]
 pub use threads::task::TaskArena;
+
+#[doc(hidden)]
+pub mod __alloc {
+    pub use alloc::vec;
+}
 
 #[doc(hidden)]
 pub mod __buffer {

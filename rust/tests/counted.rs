@@ -70,7 +70,7 @@ struct World {
 impl World {
     fn new(arena: RcArena) -> World {
         let names = hashbrown::HashMap::with_hasher_in(Default::default(), arena.clone());
-        World { entities: Pool::new_in(arena.clone()), names, arena }
+        World { entities: Pool::with_key_in(arena.clone()), names, arena }
     }
 
     fn fill(&mut self, n: u32) {

@@ -21,7 +21,7 @@ use recycled::{check, Object, Recycling, Step, World};
 use refusing::{Refuses, Refusing};
 use toft::Heap;
 use toft::{Limited, Pages, Recycler, SyncRecycler};
-use toft_pools::{Handle, Pool, Rows};
+use toft_pools::Pool;
 
 const MIRI: bool = cfg!(miri);
 const THREADS: usize = if MIRI { 3 } else { 8 };
@@ -367,8 +367,8 @@ fn a_pool_in_a_recycler() {
     let r = Recycler::new();
     let sync = SyncRecycler::from_source(Pages::new());
     {
-        let mut a: Pool<String, Rows, Handle<String>, _> = Pool::new_in(&r);
-        let mut b: Pool<String, Rows, Handle<String>, _> = Pool::new_in(&sync);
+        let mut a = Pool::new_in(&r);
+        let mut b = Pool::new_in(&sync);
         let handles: Vec<_> = (0..500).map(|i| (a.insert(format!("{i}")), b.insert(format!("{i}")))).collect();
         assert!(handles.iter().enumerate().all(|(i, (x, y))| a[*x] == format!("{i}") && a[*x] == b[*y]));
         assert!(r.stats().live > 0 && sync.stats().live > 0);

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use toft::Heap;
 use toft::{on_finding, Limited, Recycler, Source, SyncRecycler};
-use toft_pools::{Handle, Pool, Rows};
+use toft_pools::Pool;
 
 static FOUND: Mutex<Vec<String>> = Mutex::new(Vec::new());
 static ONE: Mutex<()> = Mutex::new(());
@@ -379,7 +379,7 @@ fn a_hook_may_use_the_recycler() {
 fn collections() {
     checked("collections", || {
         let recycler = Recycler::new();
-        let mut pool: Pool<u64, Rows, Handle<u64>, _> = Pool::new_in(&recycler);
+        let mut pool = Pool::new_in(&recycler);
         let handles: Vec<_> = (0..1000).map(|i| pool.insert(i)).collect();
         handles.into_iter().for_each(|handle| _ = pool.remove(handle));
         drop(pool);

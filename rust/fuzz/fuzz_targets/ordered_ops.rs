@@ -18,8 +18,8 @@ use toft_pools::{Columns, OrderedMap, Rows};
 
 fn play<K: TestKey, V: TestValue, L: Look<V>>(limit: u8, steps: &[Step]) {
     World::new(match limit {
-        0..=200 => OrderedMap::<K, V, L, Heap>::new_in(Heap),
-        limit => OrderedMap::fixed_in((usize::from(limit) - 200) * 8, Heap),
+        0..=200 => OrderedMap::<K, V, L, Heap>::any_in(Heap),
+        limit => OrderedMap::any_fixed_in((usize::from(limit) - 200) * 8, Heap),
     })
     .play(steps);
 }

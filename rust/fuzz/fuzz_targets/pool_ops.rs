@@ -26,17 +26,17 @@ fuzz_target!(|bytes: &[u8]| {
     let steps: Vec<Step> = bytes[..bytes.len().min(2000)].chunks_exact(3).map(step).collect();
     type Values = Pair<u8, Counted>;
     match kind % 9 {
-        0 => play::<Rows, Handle<Counted>, _>(Pool::new_in(Heap), &steps),
-        1 => play::<Rows, Handle<Counted, u16>, _>(Pool::fixed_in(70, Heap), &steps),
-        2 => play::<Rows, u16, _>(Pool::new_in(Heap), &steps),
-        3 => play::<Rows, u64, _>(Pool::fixed_in(65, Heap), &steps),
-        4 => play::<Columns, Handle<Values>, _>(Pool::new_in(Heap), &steps),
-        5 => play::<Columns, u32, _>(Pool::fixed_in(9, Heap), &steps),
-        6 => play::<Rows, Handle<Counted>, _>(Pool::new_in(&Arena::new()), &steps),
-        7 => play::<Columns, usize, _>(Pool::new_in(&Arena::new()), &steps),
+        0 => play::<Rows, Handle<Counted>, _>(Pool::any_in(Heap), &steps),
+        1 => play::<Rows, Handle<Counted, u16>, _>(Pool::any_fixed_in(70, Heap), &steps),
+        2 => play::<Rows, u16, _>(Pool::any_in(Heap), &steps),
+        3 => play::<Rows, u64, _>(Pool::any_fixed_in(65, Heap), &steps),
+        4 => play::<Columns, Handle<Values>, _>(Pool::any_in(Heap), &steps),
+        5 => play::<Columns, u32, _>(Pool::any_fixed_in(9, Heap), &steps),
+        6 => play::<Rows, Handle<Counted>, _>(Pool::any_in(&Arena::new()), &steps),
+        7 => play::<Columns, usize, _>(Pool::any_in(&Arena::new()), &steps),
         _ => {
             let failing = Refusing::default();
-            play::<Columns, Handle<Values>, _>(Pool::new_in(&failing), &steps);
+            play::<Columns, Handle<Values>, _>(Pool::any_in(&failing), &steps);
             assert_eq!(failing.bytes(), 0);
         }
     }

@@ -29,10 +29,10 @@ fn play<S: Sequence>(values: S, bytes: &[u8]) {
 
 fn run<M: Memory + Clone>(which: u8, memory: M, bytes: &[u8]) {
     match which {
-        0 => play(Stack::<Twin, Columns, M>::new_in(memory), bytes),
-        1 => play(Queue::<Twin, Columns, M>::new_in(memory), bytes),
-        2 => play(List::<Twin, Columns, M>::new_in(memory), bytes),
-        3 => play(List::<Twin, Rows, M>::new_in(memory), bytes),
+        0 => play(Stack::<Twin, Columns, M>::any_in(memory), bytes),
+        1 => play(Queue::<Twin, Columns, M>::any_in(memory), bytes),
+        2 => play(List::<Twin, Columns, M>::any_in(memory), bytes),
+        3 => play(List::<Twin, Rows, M>::any_in(memory), bytes),
         4..=6 => run_fixed::<Rows, M>(which - 4, memory, bytes),
         _ => run_fixed::<Columns, M>(which - 7, memory, bytes),
     }
@@ -40,9 +40,9 @@ fn run<M: Memory + Clone>(which: u8, memory: M, bytes: &[u8]) {
 
 fn run_fixed<L: Look, M: Memory + Clone>(which: u8, memory: M, bytes: &[u8]) {
     match which {
-        0 => play(Stack::<Twin, L, M>::fixed_in(13, memory), bytes),
-        1 => play(Queue::<Twin, L, M>::fixed_in(13, memory), bytes),
-        _ => play(List::<Twin, L, M>::fixed_in(13, memory), bytes),
+        0 => play(Stack::<Twin, L, M>::any_fixed_in(13, memory), bytes),
+        1 => play(Queue::<Twin, L, M>::any_fixed_in(13, memory), bytes),
+        _ => play(List::<Twin, L, M>::any_fixed_in(13, memory), bytes),
     }
 }
 

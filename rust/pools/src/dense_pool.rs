@@ -56,72 +56,59 @@ struct Slot<G> {
 
 const NONE: u32 = u32::MAX;
 
-impl<T> DensePool<T> {
-    /// A pool of rows on the heap, with no slots yet.
-    ///
-    /// ```
-    /// let mut pool = toft_pools::DensePool::new();
-    /// let handle = pool.insert(7);
-    /// assert_eq!(pool[handle], 7);
-    /// ```
-    pub fn new() -> Self {
-        Self::new_in(Heap)
-    }
+crate::constructors::constructors! {
+    DensePool, "pool", "1";
+    heap [T] DensePool<T>;
+    rows [T, M: Memory + Clone] DensePool<T, Rows, Handle<T>, M>;
+    columns [T: Columnar] DensePool<T, Columns>, [T: Columnar, M: Memory + Clone] DensePool<T, Columns, Handle<T>, M>, "insert(Item { number: 1 })";
+    any [T, L: FieldLayout<T>, K: Key<T>, M: Memory + Clone] DensePool<T, L, K, M>
+}
+crate::constructors::key_constructors!(DensePool, [Memory + Clone]);
 
-    /// A pool with memory for `n` values.
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Clone> DensePool<T, L, K, M> {
+    /// An empty pool that grows, of the layout and the key of its type.
     ///
     /// ```
-    /// let pool = toft_pools::DensePool::<u8>::with_capacity(100);
-    /// assert!(pool.capacity() >= 100);
+    /// use toft_pools::{DensePool, Heap, Rows};
+    /// let mut pool: DensePool<char, Rows, u16> = DensePool::any_in(Heap);
+    /// pool.insert('a');
     /// ```
-    ///
-    /// # Panics
-    /// There is no memory for them.
-    pub fn with_capacity(n: usize) -> Self {
-        let mut pool = Self::new();
-        pool.reserve(n);
-        pool
+    pub fn any_in(memory: M) -> Self {
+        let (values, keys) = (Stack::any_in(memory.clone()), Stack::any_in(memory.clone()));
+        DensePool { values, keys, slots: Stack::any_in(memory), free: NONE, start: 0 }
     }
 }
 
 impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Clone> DensePool<T, L, K, M> {
-    /// A pool of any kind, with no slots yet.
+    /// A pool of other values under the same keys. See [`Pool::map_values`](crate::Pool::map_values).
     ///
-    /// ```
-    /// use toft::Arena;
-    /// use toft_pools::{DensePool, Rows};
-    ///
-    /// let arena = Arena::new();
-    /// let mut pool: DensePool<char, Rows, u32, &Arena> = DensePool::new_in(&arena);
-    /// let i: u32 = pool.insert('a');
-    /// assert_eq!(pool[i], 'a');
-    /// ```
-    pub fn new_in(memory: M) -> Self {
-        let (values, keys) = (Stack::growing_in(memory.clone()), Stack::growing_in(memory.clone()));
-        DensePool { values, keys, slots: Stack::growing_in(memory), free: NONE, start: 0 }
-    }
-
-    /// A pool of any kind with `n` slots that never grows.
-    ///
-    /// ```
-    /// use toft_pools::{DensePool, Heap, Rows};
-    /// let pool: DensePool<u8, Rows, u16> = DensePool::try_fixed_in(100, Heap).unwrap();
-    /// assert_eq!(pool.capacity(), 100);
-    /// assert!(DensePool::<u8, Rows, u16>::try_fixed_in(1 << 20, Heap).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// There is no memory for them, or keys cannot address as many slots.
-    pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        if n > Self::SLOTS {
-            return Err(AllocError);
+    /// # Panics
+    /// There is no memory.
+    #[track_caller]
+    pub fn map_values<V>(self, mut change: impl FnMut(K, T) -> V) -> DensePool<V, Rows, K, M>
+    where
+        K: Key<V, Generation = <K as Key<T>>::Generation>,
+    {
+        let mut values = Stack::any_in(self.values.memory().clone());
+        let made = if self.is_fixed() { values.fix(self.values.capacity()) } else { values.try_reserve(self.len()) };
+        if made.is_err() {
+            capacity_panic()
         }
-        let (values, keys) = (Stack::try_fixed_in(n, memory.clone())?, Stack::try_fixed_in(n, memory.clone())?);
-        Ok(DensePool { values, keys, slots: Stack::try_fixed_in(n, memory)?, free: NONE, start: 0 })
+        values.extend(self.keys.iter().zip(self.values).map(|(key, value)| change(*key, value)));
+        DensePool { values, keys: self.keys, slots: self.slots, free: self.free, start: self.start }
     }
 }
 
 impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> DensePool<T, L, K, M> {
+    fn fix(&mut self, n: usize) -> Result<(), AllocError> {
+        if n > Self::SLOTS {
+            return Err(AllocError);
+        }
+        self.values.fix(n)?;
+        self.keys.fix(n)?;
+        self.slots.fix(n)
+    }
+
     /// As many as keys address, without the number that is `NONE`.
     const SLOTS: usize = if K::SLOTS < NONE as usize { K::SLOTS } else { NONE as usize };
 
@@ -148,8 +135,8 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> DensePool<T, L, K, M> {
     /// As [`insert`](DensePool::insert), with an error instead of a panic.
     ///
     /// ```
-    /// use toft_pools::{CapacityError, DensePool, Heap, Rows};
-    /// let mut pool: DensePool<_, Rows, u16> = DensePool::try_fixed_in(0, Heap).unwrap();
+    /// use toft_pools::{CapacityError, DensePool};
+    /// let mut pool = DensePool::fixed(0);
     /// assert_eq!(pool.try_insert("full"), Err(CapacityError("full")));
     /// ```
     ///
@@ -165,6 +152,22 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> DensePool<T, L, K, M> {
             self.values.put(value);
         }
         Ok(key)
+    }
+
+    /// Inserts the value that a closure makes from its key: for a value that contains its own key.
+    ///
+    /// # Panics
+    /// As [`insert`](DensePool::insert). If the closure panics, nothing has changed.
+    #[track_caller]
+    pub fn insert_with(&mut self, value: impl FnOnce(K) -> T) -> K {
+        if self.start == 0 {
+            self.start = generation_seed();
+        }
+        let key = match self.slots.get(self.free as usize) {
+            Some(slot) => K::new(self.free as usize, slot.generation.next()),
+            None => K::new(self.slots.len(), K::unused(self.start).next()),
+        };
+        self.insert(value(key))
     }
 
     /// Takes a free slot, or a new one, for the value that is added next.
@@ -262,6 +265,20 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> DensePool<T, L, K, M> {
         debug_assert!(self.verify());
     }
 
+    /// Removes all keys and values, and returns them. The memory is kept.
+    ///
+    /// ```
+    /// let mut pool: toft_pools::DensePool<char> = ['a', 'b'].into_iter().collect();
+    /// assert!(pool.drain().map(|(_, value)| value).eq(['a', 'b']));
+    /// assert!(pool.is_empty());
+    /// ```
+    pub fn drain(&mut self) -> Zip<stack::Drain<'_, K, Rows, M>, stack::Drain<'_, T, L, M>> {
+        for place in 0..self.len() {
+            self.vacate(self.keys[place]);
+        }
+        self.keys.drain(..).zip(self.values.drain(..))
+    }
+
     /// Removes all values. Their keys are stale, and the memory is kept.
     ///
     /// ```
@@ -323,6 +340,27 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> DensePool<T, L, K, M> {
     pub fn get_mut(&mut self, key: K) -> Option<L::Mut<'_>> {
         let place = self.place(key)?;
         self.values.get_mut(place)
+    }
+
+    /// Mutable references to several values at once; `None` if a key has no value or two keys are equal.
+    ///
+    /// ```
+    /// let mut pool = toft_pools::DensePool::new();
+    /// let (a, b) = (pool.insert(1), pool.insert(2));
+    /// let [x, y] = pool.get_disjoint_mut([a, b]).unwrap();
+    /// std::mem::swap(x, y);
+    /// assert_eq!((pool[a], pool[b]), (2, 1));
+    /// ```
+    pub fn get_disjoint_mut<const N: usize>(&mut self, keys: [K; N]) -> Option<[L::Mut<'_>; N]> {
+        let mut places = [0; N];
+        for (n, key) in keys.iter().enumerate() {
+            places[n] = self.place(*key)?;
+            if places[..n].contains(&places[n]) {
+                return None;
+            }
+        }
+        // SAFETY: each place has a value, and no two are the same.
+        Some(places.map(|place| unsafe { L::get_mut(self.values.raw(), place) }))
     }
 
     /// The values: a slice, or with [`Columns`] one of each field. [`keys`](DensePool::keys) has the key
@@ -429,6 +467,11 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> DensePool<T, L, K, M> {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether the pool never grows.
+    pub fn is_fixed(&self) -> bool {
+        self.values.is_fixed()
     }
 
     /// The number of values for which there is memory.
@@ -585,7 +628,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Clone + Default> FromIterator<
 
 impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Clone + Default> Default for DensePool<T, L, K, M> {
     fn default() -> Self {
-        Self::new_in(M::default())
+        Self::any_in(M::default())
     }
 }
 

@@ -39,11 +39,15 @@ pub trait Key<T>: Copy + Eq + sealed::Sealed {
     /// Whether a slot with this generation has the key's value.
     #[doc(hidden)]
     fn matches(self, generation: Self::Generation) -> bool;
+    /// Whether the key was returned before another one of the same slot, and of the same pool. Indices are never older.
+    #[doc(hidden)]
+    fn is_older(self, than: Self) -> bool;
 }
 
 mod sealed {
     pub trait Sealed {}
     impl<T, G: super::Generation> Sealed for super::Handle<T, G> {}
+    impl<K: super::KeyType> Sealed for K {}
     impl Sealed for u16 {}
     impl Sealed for u32 {}
     impl Sealed for u64 {}
@@ -91,6 +95,9 @@ macro_rules! index {
             fn matches(self, generation: u8) -> bool {
                 generation.is_odd()
             }
+            fn is_older(self, _: $int) -> bool {
+                false
+            }
         }
     )*};
 }
@@ -108,6 +115,8 @@ pub trait Generation: Copy + Eq + Ord + Hash + Send + Sync + 'static + count::Se
     /// The type of an odd generation, which is not 0.
     #[doc(hidden)]
     type NonZero: Copy + Eq + Ord + Hash + fmt::Debug + 'static;
+    #[doc(hidden)]
+    const ONE: Self::NonZero;
     /// The number of uses after which a slot is retired: an insertion and a removal are two generations, and the last
     /// generation is that of retired slots.
     #[doc(hidden)]
@@ -163,6 +172,7 @@ macro_rules! count {
     ($($int:ident)*) => {$(
         impl Generation for $int {
             type NonZero = core::num::NonZero<$int>;
+            const ONE: Self::NonZero = Self::NonZero::MIN;
             const USES: u32 = <$int>::MAX as u32 / 2;
             fn even(start: u32) -> $int {
                 // The upper bits of a product with an odd number differ most.
@@ -315,6 +325,21 @@ pub struct Handle<T, G: Generation = u32> {
 }
 
 impl<T, G: Generation> Handle<T, G> {
+    /// The handle of no value, which finds nothing in any pool; the default.
+    ///
+    /// ```
+    /// use toft_pools::{Handle, Pool};
+    /// assert!(Handle::<u8>::default().is_null());
+    /// assert_eq!(Pool::<u8>::new().get(Handle::NULL), None);
+    /// ```
+    pub const NULL: Self = Handle { index: u32::MAX, generation: G::ONE, of: PhantomData };
+
+    /// Whether it is [`NULL`](Handle::NULL).
+    #[inline]
+    pub fn is_null(self) -> bool {
+        self == Self::NULL
+    }
+
     /// The index of the slot, from 0 on.
     ///
     /// ```
@@ -357,7 +382,8 @@ impl<T, G: Generation> Handle<T, G> {
     }
 }
 
-impl<T, G: Generation> Key<T> for Handle<T, G> {
+/// Of a pool of any values: `T` may be another type than theirs.
+impl<T, V, G: Generation> Key<V> for Handle<T, G> {
     type Generation = G;
     const SLOTS: usize = if usize::BITS > 32 { u32::MAX as usize } else { usize::MAX };
 
@@ -379,9 +405,19 @@ impl<T, G: Generation> Key<T> for Handle<T, G> {
     fn matches(self, generation: G) -> bool {
         generation.is(self.generation)
     }
+    fn is_older(self, than: Self) -> bool {
+        let [this, than] = [self, than].map(|handle| G::get(handle.generation));
+        this != than && this.until(than) < than.until(this)
+    }
 }
 
 // Not derived: these traits have no bounds on T.
+impl<T, G: Generation> Default for Handle<T, G> {
+    fn default() -> Self {
+        Self::NULL
+    }
+}
+
 impl<T, G: Generation> Clone for Handle<T, G> {
     #[inline(always)]
     fn clone(&self) -> Self {
@@ -420,8 +456,113 @@ impl<T, G: Generation> Hash for Handle<T, G> {
 
 impl<T, G: Generation> fmt::Debug for Handle<T, G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_null() {
+            return f.write_str("Handle(NULL)");
+        }
         write!(f, "Handle({}, {:?})", self.index, self.generation)
     }
+}
+
+// ---- key types of a program ----
+
+/// A key type of a program, which [`new_key_type!`](crate::new_key_type) declares: a handle that only pools with this key
+/// take. Its constant `NULL` and its functions `is_null`, `index`, `to_bits` and `from_bits` are those of [`Handle`].
+///
+/// # Safety
+/// The two functions are inverse.
+pub unsafe trait KeyType: Copy + Eq {
+    #[doc(hidden)]
+    fn of_handle(handle: Handle<()>) -> Self;
+    #[doc(hidden)]
+    fn handle(self) -> Handle<()>;
+}
+
+impl<V, K: KeyType> Key<V> for K {
+    type Generation = u32;
+    const SLOTS: usize = <Handle<()> as Key<V>>::SLOTS;
+
+    fn unused(start: u32) -> u32 {
+        <Handle<()> as Key<V>>::unused(start)
+    }
+    fn retired(start: u32) -> Option<u32> {
+        <Handle<()> as Key<V>>::retired(start)
+    }
+    #[inline(always)]
+    fn new(index: usize, generation: u32) -> Self {
+        Self::of_handle(<Handle<()> as Key<V>>::new(index, generation))
+    }
+    #[inline(always)]
+    fn index(self) -> usize {
+        <Handle<()> as Key<V>>::index(self.handle())
+    }
+    #[inline(always)]
+    fn matches(self, generation: u32) -> bool {
+        <Handle<()> as Key<V>>::matches(self.handle(), generation)
+    }
+    fn is_older(self, than: Self) -> bool {
+        <Handle<()> as Key<V>>::is_older(self.handle(), than.handle())
+    }
+}
+
+/// Declares key types, so that the keys of two pools of the same values cannot be confused.
+///
+/// ```
+/// use toft_pools::{Pool, Rows, SecondaryMap};
+///
+/// toft_pools::new_key_type! {
+///     /// The key of a player.
+///     pub struct PlayerKey;
+///     struct TeamKey;
+/// }
+///
+/// let mut players = Pool::<&str, Rows, PlayerKey>::with_key();
+/// let ada: PlayerKey = players.insert("Ada");
+/// let mut scores = SecondaryMap::new();
+/// scores.insert(ada, 7);
+/// assert_eq!((players[ada], scores[ada], players.get(PlayerKey::NULL)), ("Ada", 7, None));
+/// # let _ = TeamKey::default();
+/// ```
+#[macro_export]
+macro_rules! new_key_type {
+    ($($(#[$meta:meta])* $vis:vis struct $Name:ident;)*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+        $vis struct $Name($crate::Handle<()>);
+
+        // SAFETY: the value is the handle.
+        unsafe impl $crate::KeyType for $Name {
+            #[inline(always)]
+            fn of_handle(handle: $crate::Handle<()>) -> Self {
+                $Name(handle)
+            }
+            #[inline(always)]
+            fn handle(self) -> $crate::Handle<()> {
+                self.0
+            }
+        }
+
+        #[allow(dead_code)]
+        impl $Name {
+            /// The key of no value; the default.
+            $vis const NULL: Self = $Name($crate::Handle::NULL);
+            /// Whether it is `NULL`.
+            $vis fn is_null(self) -> bool {
+                self.0.is_null()
+            }
+            /// The index of the slot.
+            $vis fn index(self) -> u32 {
+                self.0.index()
+            }
+            /// Index and generation in one integer.
+            $vis fn to_bits(self) -> u64 {
+                self.0.to_bits()
+            }
+            /// The key that `to_bits` converted, or `None`.
+            $vis fn from_bits(bits: u64) -> Option<Self> {
+                $crate::Handle::from_bits(bits).map($Name)
+            }
+        }
+    )*};
 }
 
 #[cfg(test)]

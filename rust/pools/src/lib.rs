@@ -16,10 +16,10 @@
 //! | values that are freed in any order, addressed by generational handles (slot map, arena with indices) | [`Pool`] |
 //! | the same, visited more often than looked up: values without gaps (dense slot map, sparse set) | [`DensePool`] |
 //! | the same with plain indices of 16, 32 or 64 bits (slab) | [`Pool<T, Rows, u32>`](Pool) |
-//! | struct of arrays (SoA): each field in an array of its own | [`Columns`] as the second parameter, with [`#[derive(Columnar)]`](derive@Columnar) |
-//! | last in, first out: of columns, or of a fixed number of values | [`Stack`] |
-//! | first in, first out: a ring buffer of columns, or of a fixed number of values | [`Queue`] |
-//! | a growing vector or queue of rows | the standard library's; in an arena [`toft::collections::Vec`] |
+//! | values beside those of a pool, by its keys; key types of a program | [`SecondaryMap`], [`SparseSecondaryMap`]; [`new_key_type!`] |
+//! | struct of arrays (SoA): each field in an array of its own | `columns()` of each type, with [`#[derive(Columnar)]`](derive@Columnar) |
+//! | last in, first out; a vector of columns | [`Stack`] |
+//! | first in, first out: a ring buffer (`VecDeque`) | [`Queue`] |
 //! | lookup by key without an order | `arena.map()` and `arena.set()` of the crate `toft`, hashbrown's |
 //! | doubly linked list with handles | [`List`] |
 //! | map or set in the order of its keys, with ranges (B+ tree) | [`OrderedMap`], [`OrderedSet`] |
@@ -28,14 +28,24 @@
 //!
 //! # Parameters
 //!
+//! Those of a type are in this order: the stored types, the field layout, the key, the memory.
+//!
 //! * **Field layout**: [`Rows`] keeps each value together (array of structs), [`Columns`] each field (struct of
 //!   arrays). The columns of an ordered map are those of its values.
-//! * **Capacity**: `new` and `with_capacity` create a collection that grows, a stack or queue of columns only; `fixed(n)`
-//!   creates one of `n` slots. When these are full, a call panics, and its `try_` variant returns the value in a
-//!   [`CapacityError`].
-//! * **Memory**: [`Heap`], `&Arena`, the [`Blocks`] of a source, or an implementation of [`Memory`].
 //! * **Key** of a pool: a [`Handle`] with a generation of 32, 16 or 8 bits, or `u16`, `u32`, `u64` or `usize` without
 //!   one.
+//! * **Memory**: [`Heap`], `&Arena`, the [`Blocks`] of a source, or an implementation of [`Memory`].
+//!
+//! A constructor determines the layout and the key, and the compiler infers the rest:
+//!
+//! | constructor | creates |
+//! |---|---|
+//! | `new()`, `with_capacity(n)` | rows, addressed by handles, on the heap, growing |
+//! | `fixed(n)` | the same with `n` slots, which never grows. When these are full, a call panics, and its `try_` variant returns the value in a [`CapacityError`] |
+//! | `columns()` | columns |
+//! | `with_key()`, `with_capacity_and_key(n)` | a pool with the key of its type: `Pool::<_, Rows, u32>::with_key()` |
+//! | `new_in(&arena)`, `columns_in(&arena)` and so on | the same in any memory |
+//! | `any_in(memory)`, `any_fixed_in(n, memory)` | all parameters are those of the type, for generic code |
 //!
 //! A handle or index is valid until its value is removed, however the collection grows. References cannot outlive a
 //! change of the collection. Growth moves values; in a fixed collection an address stays the same until the value is
@@ -68,6 +78,7 @@ extern crate std;
 mod capacity_error;
 mod column_views;
 mod columnar;
+mod constructors;
 mod contiguous;
 pub mod dense_pool;
 #[cfg(feature = "derive")]
@@ -85,6 +96,7 @@ mod ordered;
 mod planner;
 mod pool;
 pub mod queue;
+pub mod secondary;
 mod sequence;
 #[cfg(feature = "serde")]
 mod serde;
@@ -98,13 +110,14 @@ pub use dense_pool::DensePool;
 #[cfg(feature = "derive")]
 pub use derive::Columnar;
 pub use field_layout::{CloneIn, Columns, FieldLayout, Rows};
-pub use key::{Generation, Handle, Key};
+pub use key::{Generation, Handle, Key, KeyType};
 pub use list::List;
 pub use ordered::{OrderedMap, OrderedSet};
 pub use planner::Planner;
 pub use pool::Pool;
 pub use pool::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
 pub use queue::Queue;
+pub use secondary::{SecondaryMap, SparseSecondaryMap};
 pub use stack::Stack;
 pub use toft::{Blocks, Heap, Memory};
 

@@ -61,16 +61,20 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
         }
     }
 
-    pub(super) fn with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        let mut slots = Self::new_in(memory);
-        if n > 0 {
-            slots.grow_to(n)?;
-        }
-        Ok(slots)
+    /// Allocates memory for `n` values in an empty list, which does not grow from here on.
+    pub(super) fn fix(&mut self, n: usize) -> Result<(), AllocError> {
+        self.allocate(n)?;
+        self.fixed = true;
+        Ok(())
     }
 
-    pub(super) fn fix(&mut self) {
-        self.fixed = true;
+    /// Allocates memory for `n` values in an empty list.
+    fn allocate(&mut self, n: usize) -> Result<(), AllocError> {
+        if n == 0 {
+            Ok(())
+        } else {
+            self.grow_to(n)
+        }
     }
 
     #[inline(always)]
@@ -263,7 +267,8 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
     pub(super) fn find(&self, handle: Handle<T>) -> Option<u32> {
         let i = handle.index();
         // SAFETY: a slot below the high-water mark has a link.
-        let there = i < self.high_water && handle.matches(unsafe { (*L::meta(self.raw(), i as usize)).generation });
+        let there =
+            i < self.high_water && Key::<T>::matches(handle, unsafe { (*L::meta(self.raw(), i as usize)).generation });
         there.then_some(i)
     }
 
@@ -272,7 +277,7 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
     #[inline(always)]
     pub(super) unsafe fn handle(&self, i: u32) -> Handle<T> {
         // SAFETY: the caller's contract.
-        Handle::new(i as usize, unsafe { (*L::meta(self.raw(), i as usize)).generation })
+        Key::<T>::new(i as usize, unsafe { (*L::meta(self.raw(), i as usize)).generation })
     }
 
     /// # Safety
@@ -400,10 +405,10 @@ fn opaque(number: u32) -> u32 {
 impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for LinkedSlots<T, L, M> {
     /// With each value in the slot of the same number: handles are valid in both.
     fn clone(&self) -> Self {
-        let mut clone = match Self::with_capacity_in(self.capacity(), self.memory().clone()) {
-            Ok(clone) => clone,
-            Err(AllocError) => capacity_panic(),
-        };
+        let mut clone = Self::new_in(self.memory().clone());
+        if clone.allocate(self.capacity()).is_err() {
+            capacity_panic()
+        }
         for i in 0..self.high_water as usize {
             // SAFETY: the clone has as many slots. A slot below the high-water mark has a link, and a value if its
             // generation is odd. The mark of the clone rises when both are written, since the next clone may panic.

@@ -39,25 +39,13 @@ pub struct List<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
 }
 
 impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
-    /// An empty list, which has allocated nothing yet.
-    ///
-    /// ```
-    /// use toft_pools::{List, Rows};
-    /// let arena = toft::Arena::new();
-    /// let mut list: List<u64, Rows, _> = List::new_in(&arena);
-    /// list.push_back(1);
-    /// ```
-    pub fn new_in(memory: M) -> Self {
+    /// An empty list that grows, of the layout of its type.
+    pub fn any_in(memory: M) -> Self {
         List { slots: LinkedSlots::new_in(memory), front: NONE, back: NONE }
     }
 
-    /// Allocates memory for `n` values; there are none yet.
-    fn allocate(&mut self, n: usize) -> Result<(), AllocError> {
-        self.slots.grow_to(n)
-    }
-
-    fn fix(&mut self, _: usize) {
-        self.slots.fix();
+    fn fix(&mut self, n: usize) -> Result<(), AllocError> {
+        self.slots.fix(n)
     }
 
     /// Returns the next value: free slots are linked one by one.

@@ -72,111 +72,32 @@ unsafe impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Sync> Sync for Pool<T, 
 /// The number of slots after the first growth.
 const MIN_SLOTS: usize = 16;
 
-impl<T> Pool<T> {
-    /// A pool of rows on the heap, with no slots yet.
-    ///
-    /// ```
-    /// let mut pool = toft_pools::Pool::new();
-    /// let handle = pool.insert(7);
-    /// assert_eq!(pool[handle], 7);
-    /// ```
-    pub fn new() -> Self {
-        Self::new_in(Heap)
-    }
-
-    /// A pool with memory for `n` values.
-    ///
-    /// ```
-    /// let pool = toft_pools::Pool::<u8>::with_capacity(100);
-    /// assert!(pool.capacity() >= 100);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory for them.
-    pub fn with_capacity(n: usize) -> Self {
-        Self::with_capacity_in(n, Heap)
-    }
-
-    /// A pool of `n` slots that never grows: addresses never change, and [`insert`](Pool::insert) panics when each slot
-    /// has a value or is retired ([`Handle`]).
-    ///
-    /// ```
-    /// let mut pool = toft_pools::Pool::fixed(1);
-    /// pool.insert('a');
-    /// assert_eq!(pool.try_insert('b').unwrap_err().into_inner(), 'b');
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory for them.
-    pub fn fixed(n: usize) -> Self {
-        Self::fixed_in(n, Heap)
-    }
+crate::constructors::constructors! {
+    Pool, "pool", "1";
+    heap [T] Pool<T>;
+    rows [T, M: Memory] Pool<T, Rows, Handle<T>, M>;
+    columns [T: Columnar] Pool<T, Columns>, [T: Columnar, M: Memory] Pool<T, Columns, Handle<T>, M>, "insert(Item { number: 1 })";
+    any [T, L: FieldLayout<T>, K: Key<T>, M: Memory] Pool<T, L, K, M>
 }
+crate::constructors::key_constructors!(Pool, [Memory]);
 
 impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
-    /// A pool of any kind, with no slots yet.
+    /// An empty pool that grows, of the layout and the key of its type.
     ///
     /// ```
-    /// use toft_pools::{Pool, Rows};
-    /// use toft::Arena;
-    ///
-    /// let arena = Arena::new();
-    /// let mut pool: Pool<char, Rows, u32, &Arena> = Pool::new_in(&arena);
-    /// let i: u32 = pool.insert('a');
-    /// assert_eq!(pool[i], 'a');
+    /// use toft_pools::{Heap, Pool, Rows};
+    /// let mut pool: Pool<char, Rows, u16> = Pool::any_in(Heap);
+    /// pool.insert('a');
     /// ```
-    pub fn new_in(memory: M) -> Self {
+    pub fn any_in(memory: M) -> Self {
         let (free_list, unused) = (FreeList::new(), K::unused(0));
         Pool { slots: Slots::new_in(memory), free_list, fixed: false, start: 0, unused, of: PhantomData }
     }
 
-    /// A pool of any kind with memory for `n` values.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::{Pool, Rows};
-    /// let pool: Pool<u8, Rows, u16> = Pool::with_capacity_in(100, Heap);
-    /// assert!(pool.capacity() >= 100);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory for them, or keys cannot address as many slots.
-    pub fn with_capacity_in(n: usize, memory: M) -> Self {
-        let mut pool = Self::new_in(memory);
-        pool.reserve(n);
-        pool
-    }
-
-    /// A pool of any kind with `n` slots that never grows.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::{Pool, Rows};
-    /// let pool: Pool<u8, Rows, u16> = Pool::fixed_in(100, Heap);
-    /// assert_eq!(pool.capacity(), 100);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory for them, or keys cannot address as many slots.
-    pub fn fixed_in(n: usize, memory: M) -> Self {
-        Self::try_fixed_in(n, memory).unwrap_or_else(|_| capacity_overflow(n))
-    }
-
-    /// As [`fixed_in`](Pool::fixed_in), with an error instead of a panic.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::{Pool, Rows};
-    /// assert!(Pool::<u8, Rows, u16>::try_fixed_in(1 << 20, Heap).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// There is no memory for them, or keys cannot address as many slots.
-    pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        let mut pool = Self::new_in(memory);
-        pool.grow(n)?;
-        pool.fixed = true;
-        Ok(pool)
+    fn fix(&mut self, n: usize) -> Result<(), AllocError> {
+        self.grow(n)?;
+        self.fixed = true;
+        Ok(())
     }
 
     // ---- insertion ----

@@ -11,16 +11,18 @@ use super::slots::Slots;
 use toft::{Heap, Memory};
 
 mod capacity;
+mod edit;
 mod iter;
 mod traits;
 
 pub use iter::{IntoIter, Iter, IterMut};
 
-/// A double-ended queue in a ring buffer, of [`Columns`](super::Columns), growing or fixed, or of a fixed number of rows,
-/// in any [`Memory`]. Insertion at either end is O(1) amortised; removal at either end and access by position are O(1).
+/// A double-ended queue in a ring buffer, growing or fixed, in any [`Memory`], with the interface of
+/// [`VecDeque`](alloc::collections::VecDeque). Insertion at either end is O(1) amortised; removal at either end and access
+/// by position are O(1).
 /// The number of slots is a power of two, so that a position needs a mask and no comparison:
 /// [`capacity`](Queue::capacity) of a queue that grows may be larger than requested. Values are dropped with the queue,
-/// from the front on. A queue of rows that grows is the standard library's `VecDeque`.
+/// from the front on.
 ///
 /// ```
 /// use toft_pools::Queue;
@@ -43,8 +45,8 @@ pub struct Queue<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
 }
 
 impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
-    /// An empty queue that grows, in either layout.
-    fn growing_in(memory: M) -> Self {
+    /// An empty queue that grows, of the layout of its type.
+    pub fn any_in(memory: M) -> Self {
         Queue { slots: Slots::new_in(memory), head: 0, tail: 0, limit: 0, fixed: false }
     }
 
@@ -397,9 +399,14 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Queue<T, L, M> {
     /// There is no memory.
     fn clone(&self) -> Self {
         let n = if self.fixed { self.limit } else { self.len() };
-        let mut clone = Self::allocated_in(n, self.memory().clone()).expect("toft: no memory for a queue");
-        if self.fixed {
-            clone.fix(n);
+        let mut clone = Self::any_in(self.memory().clone());
+        let made = match n {
+            _ if self.fixed => clone.fix(n),
+            0 => Ok(()),
+            _ => clone.allocate(n),
+        };
+        if made.is_err() {
+            capacity_panic()
         }
         // SAFETY: the slots have values.
         clone.fill(&mut self.in_order().map(|slot| unsafe { L::clone_at(self.slots.raw(), slot) }));

@@ -1,75 +1,24 @@
 //! What stacks, queues and lists have in common, as macros: each method is one of the type, with its documentation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-/// Constructors of a fixed collection, `reserve` and the traits of the standard library. The type has the methods `len`,
-/// `try_reserve`, `$new_in`, which returns an empty collection that grows, `allocate`, which allocates memory for so many
-/// values in an empty collection, `fix`, after which its capacity is that number, and `fill`, which appends values to
-/// adjacent free slots and returns the next one.
+/// Constructors, `reserve` and the traits of the standard library. The type has the methods of `constructors!`, `len`, and
+/// `fill`, which appends values to adjacent free slots and returns the next one.
 macro_rules! sequence {
-    ($Name:ident, $noun:literal, $new_in:ident, $push:ident, $try_push:ident, $refused:literal) => {
+    ($Name:ident, $noun:literal, $push:ident, $add:literal, $refused:literal) => {
         use crate::columnar::Columnar;
         use crate::contiguous::columns_eq;
         use crate::field_layout::{Columns, FieldLayout, Rows};
-        use toft::{AllocError, Heap, Memory};
+        use toft::Memory;
 
-        impl<T> $Name<T> {
-            #[doc = concat!("An empty ", $noun, " of rows on the heap of at most `n` values, which never grows.")]
-            ///
-            /// ```
-            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::fixed(1);")]
-            #[doc = concat!("values.", stringify!($push), "('a');")]
-            #[doc = concat!("assert!(values.", stringify!($try_push), "('b').is_err());")]
-            /// ```
-            ///
-            /// # Panics
-            #[doc = concat!("If ", $refused, ".")]
-            #[track_caller]
-            pub fn fixed(n: usize) -> Self {
-                Self::fixed_in(n, Heap)
-            }
+        crate::constructors::constructors! {
+            $Name, $noun, "1";
+            heap [T] $Name<T>;
+            rows [T, M: Memory] $Name<T, Rows, M>;
+            columns [T: Columnar] $Name<T, Columns>, [T: Columnar, M: Memory] $Name<T, Columns, M>, $add;
+            any [T, L: FieldLayout<T>, M: Memory] $Name<T, L, M>
         }
 
         impl<T, L: FieldLayout<T>, M: Memory> $Name<T, L, M> {
-            /// An empty collection that grows, with memory for `n` values.
-            pub(super) fn allocated_in(n: usize, memory: M) -> Result<Self, AllocError> {
-                let mut values = Self::$new_in(memory);
-                if n > 0 {
-                    values.allocate(n)?;
-                }
-                Ok(values)
-            }
-
-            #[doc = concat!("An empty ", $noun, " of at most `n` values, which never grows.")]
-            ///
-            /// ```
-            #[doc = concat!("use toft_pools::{Heap, ", stringify!($Name), "};")]
-            #[doc = concat!("let values = ", stringify!($Name), "::<u8>::fixed_in(10, Heap);")]
-            /// assert!(values.is_fixed() && values.capacity() == 10);
-            /// ```
-            ///
-            /// # Panics
-            #[doc = concat!("If ", $refused, ".")]
-            #[track_caller]
-            pub fn fixed_in(n: usize, memory: M) -> Self {
-                Self::try_fixed_in(n, memory).expect(concat!("toft: no memory for a ", $noun))
-            }
-
-            /// As [`fixed_in`](Self::fixed_in), with an error instead of a panic.
-            ///
-            /// ```
-            #[doc = concat!("use toft_pools::{Heap, Rows, ", stringify!($Name), "};")]
-            #[doc = concat!("let all = ", stringify!($Name), "::<u64, Rows, _>::try_fixed_in(usize::MAX, Heap);")]
-            /// assert!(all.is_err());
-            /// ```
-            ///
-            /// # Errors
-            #[doc = concat!("If ", $refused, ".")]
-            pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
-                let mut values = Self::allocated_in(n, memory)?;
-                values.fix(n);
-                Ok(values)
-            }
-
             /// Whether there are no values.
             ///
             /// ```
@@ -104,6 +53,21 @@ macro_rules! sequence {
                 if self.try_reserve(more).is_err() {
                     crate::capacity_error::capacity_panic()
                 }
+            }
+        }
+
+        impl<T, L: FieldLayout<T>, M: Memory + Default> Default for $Name<T, L, M> {
+            fn default() -> Self {
+                Self::any_in(M::default())
+            }
+        }
+
+        impl<T, L: FieldLayout<T>, M: Memory + Default> FromIterator<T> for $Name<T, L, M> {
+            #[track_caller]
+            fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+                let mut sequence = Self::default();
+                sequence.extend(values);
+                sequence
             }
         }
 
@@ -188,94 +152,6 @@ macro_rules! sequence {
 }
 pub(crate) use sequence;
 
-/// Constructors of a stack or queue that grows: of columns. Rows that grow are the standard library's `Vec` and `VecDeque`,
-/// and `toft::collections::Vec`.
-macro_rules! growing_columns {
-    ($Name:ident, $noun:literal, $push:ident) => {
-        impl<T: Columnar> $Name<T, Columns> {
-            #[doc = concat!("An empty ", $noun, " of columns on the heap, which grows. It has allocated nothing yet.")]
-            ///
-            /// ```
-            /// # #[cfg(feature = "derive")] {
-            #[doc = concat!("use toft_pools::{Columns, Heap, ", stringify!($Name), "};")]
-            ///
-            /// #[derive(toft_pools::Columnar)]
-            /// struct Item {
-            ///     number: u32,
-            /// }
-            ///
-            #[doc = concat!("let mut values = ", stringify!($Name), "::new();")]
-            #[doc = concat!("values.", stringify!($push), "(Item { number: 1 });")]
-            /// assert_eq!(values.len(), 1);
-            #[doc = concat!("let mut values = ", stringify!($Name), "::<Item, Columns>::with_capacity(100);")]
-            #[doc = concat!("values.", stringify!($push), "(Item { number: 1 });")]
-            /// values.shrink_to(10);
-            /// assert!((10..100).contains(&values.capacity()));
-            /// values.shrink_to_fit();
-            /// assert_eq!(values.capacity(), 1);
-            /// let arena = toft::Arena::new();
-            #[doc = concat!("let mut values = ", stringify!($Name), "::new_in(&arena);")]
-            #[doc = concat!("values.", stringify!($push), "(Item { number: 1 });")]
-            #[doc = concat!("let all = ", stringify!($Name), "::<Item, Columns>::try_with_capacity_in(usize::MAX, Heap);")]
-            /// assert!(all.is_err());
-            /// # }
-            /// ```
-            pub fn new() -> Self {
-                Self::new_in(Heap)
-            }
-
-            /// As [`new`](Self::new), with memory for `n` values.
-            ///
-            /// # Panics
-            /// There is no memory.
-            #[track_caller]
-            pub fn with_capacity(n: usize) -> Self {
-                Self::with_capacity_in(n, Heap)
-            }
-        }
-
-        impl<T: Columnar, M: Memory> $Name<T, Columns, M> {
-            /// As [`new`](Self::new), in this memory.
-            pub fn new_in(memory: M) -> Self {
-                Self::growing_in(memory)
-            }
-
-            /// As [`with_capacity`](Self::with_capacity), in this memory.
-            ///
-            /// # Panics
-            /// There is no memory.
-            #[track_caller]
-            pub fn with_capacity_in(n: usize, memory: M) -> Self {
-                Self::try_with_capacity_in(n, memory).expect(concat!("toft: no memory for a ", $noun))
-            }
-
-            /// As [`with_capacity_in`](Self::with_capacity_in), with an error instead of a panic.
-            ///
-            /// # Errors
-            /// There is no memory.
-            pub fn try_with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
-                Self::allocated_in(n, memory)
-            }
-        }
-
-        impl<T: Columnar, M: Memory + Default> Default for $Name<T, Columns, M> {
-            fn default() -> Self {
-                Self::new_in(M::default())
-            }
-        }
-
-        impl<T: Columnar, M: Memory + Default> FromIterator<T> for $Name<T, Columns, M> {
-            #[track_caller]
-            fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
-                let mut sequence = Self::default();
-                sequence.extend(values);
-                sequence
-            }
-        }
-    };
-}
-pub(crate) use growing_columns;
-
 /// Length and capacity of a sequence with positions: the type has the methods `len`, `capacity`, `grow`, `truncate` and
 /// `shrink_to`.
 macro_rules! indexed {
@@ -299,7 +175,7 @@ macro_rules! indexed {
             ///
             /// # Errors
             #[doc = concat!("The ", $noun, " is fixed and its capacity is too small, or there is no memory.")]
-            pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
+            pub fn try_reserve(&mut self, more: usize) -> Result<(), toft::AllocError> {
                 if more > self.capacity() - self.len() {
                     self.grow(more)?;
                 }

@@ -17,6 +17,7 @@ use super::pool::Pool;
 use toft::Memory;
 
 mod ordered;
+mod secondary;
 mod sequences;
 
 /// A handle as its index and its generation.

@@ -18,10 +18,9 @@ mod traits;
 
 pub use iter::{Drain, IntoIter, Iter, IterMut};
 
-/// A vector of [`Columns`](super::Columns), growing or fixed, or of a fixed number of rows, in any [`Memory`]: contiguous
-/// values. With rows it dereferences to a slice. `push` is O(1) amortised, `pop` and access by index are O(1). Values are
-/// dropped with the stack, the oldest first. A vector of rows that grows is the standard library's `Vec`, and in an arena
-/// [`toft::collections::Vec`].
+/// A vector in any [`Memory`], growing or fixed: contiguous values. With rows it dereferences to a slice. `push` is O(1)
+/// amortised, `pop` and access by index are O(1). Values are dropped with the stack, the oldest first. Growing rows at the
+/// end of an arena are better in a [`toft::collections::Vec`], which grows in place.
 ///
 /// ```
 /// use toft_pools::Stack;
@@ -43,18 +42,28 @@ pub struct Stack<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
 }
 
 impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
-    /// An empty stack that grows, in either layout: dense pools have such stacks of rows.
-    pub(crate) fn growing_in(memory: M) -> Self {
+    /// An empty stack that grows, of the layout of its type.
+    pub fn any_in(memory: M) -> Self {
         Stack { slots: Slots::new_in(memory), len: 0, fixed: false }
     }
 
     /// Allocates memory for `n` values; there are none yet.
     fn allocate(&mut self, n: usize) -> Result<(), AllocError> {
-        self.slots.resize(n, 0)
+        if n == 0 {
+            Ok(())
+        } else {
+            self.slots.resize(n, 0)
+        }
     }
 
-    fn fix(&mut self, _: usize) {
+    pub(crate) fn fix(&mut self, n: usize) -> Result<(), AllocError> {
+        self.allocate(n)?;
         self.fixed = true;
+        Ok(())
+    }
+
+    pub(crate) fn raw(&self) -> L::Raw<()> {
+        self.slots.raw()
     }
 
     /// The slots of the values, in their order.
@@ -306,7 +315,10 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Stack<T, L, M> {
     /// There is no memory.
     fn clone(&self) -> Self {
         let capacity = if self.fixed { self.capacity() } else { self.len };
-        let mut clone = Self::allocated_in(capacity, self.memory().clone()).expect("toft: no memory for a stack");
+        let mut clone = Self::any_in(self.memory().clone());
+        if clone.allocate(capacity).is_err() {
+            capacity_panic()
+        }
         clone.fixed = self.fixed;
         // SAFETY: the slots have values.
         clone.fill(&mut (0..self.len).map(|i| unsafe { L::clone_at(self.slots.raw(), i) }));

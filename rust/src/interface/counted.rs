@@ -356,6 +356,24 @@ unsafe impl<M: Memory + Send + Sync> Send for Counted<M, AtomicUsize> {}
 #[cfg(feature = "std")]
 unsafe impl<M: Memory + Send + Sync> Sync for Counted<M, AtomicUsize> {}
 
+impl<C: Counter> Counted<crate::Arena, C> {
+    /// Resets the arena if this is its only handle; those in collections count. Returns whether it did.
+    ///
+    /// ```
+    /// let mut arena = toft::RcArena::default();
+    /// let mut words = toft::collections::Vec::new_in(&arena);
+    /// words.push("word");
+    /// drop(words);
+    /// let other = arena.clone();
+    /// assert!(!arena.try_reset());
+    /// drop(other);
+    /// assert!(arena.try_reset() && arena.stats().live == 0);
+    /// ```
+    pub fn try_reset(&mut self) -> bool {
+        Counted::get_mut(self).map(crate::Arena::reset).is_some()
+    }
+}
+
 /// A counted handle of an [`Arena`](crate::Arena), for one thread: an owned, cloneable allocator. [`Counted`] has its
 /// calls.
 pub type RcArena = Counted<crate::memory::arena::Arena>;

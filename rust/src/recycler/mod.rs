@@ -80,7 +80,7 @@ pub use sync::SyncRecycler;
 /// ```compile_fail
 /// let leaked = {
 ///     let recycler = toft::Recycler::new();
-///     let mut pool: toft_pools::Pool<u8, toft_pools::Rows, toft_pools::Handle<u8>, _> = toft_pools::Pool::new_in(&recycler);
+///     let mut pool = toft_pools::Pool::new_in(&recycler);
 ///     pool.insert(1);
 ///     pool
 /// }; // the recycler does not live so long

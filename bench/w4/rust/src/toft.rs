@@ -157,9 +157,9 @@ pub fn pools<const REST: usize>(rows: &mut Pools<REST>) {
     rows.add("toft dense", DensePool::<Value<REST>>::new);
     rows.add("toft arena", || housed(Of::<REST, Rows, Handle<Value<REST>>, _>::new_in));
     rows.add("toft columns", Of::<REST, Columns, Handle<Value<REST>>>::default);
-    rows.add("toft columns fixed", move || Of::<REST, Columns, Handle<Value<REST>>>::fixed_in(n, Heap));
+    rows.add("toft columns fixed", move || Of::<REST, Columns, Handle<Value<REST>>>::any_fixed_in(n, Heap));
     rows.add("toft u32", Of::<REST, Rows, u32>::default);
-    rows.add("toft u32 fixed", move || Of::<REST, Rows, u32>::fixed_in(n, Heap));
+    rows.add("toft u32 fixed", move || Of::<REST, Rows, u32>::any_fixed_in(n, Heap));
     rows.add("toft u32 columns", Of::<REST, Columns, u32>::default);
     rows.add("toft usize", Of::<REST, Rows, usize>::default);
 }
@@ -261,20 +261,20 @@ pub fn sequences<const P: usize>(rows: &mut Sequences<P>) {
     rows.list("toft", List::<Item<P>>::new);
     rows.list("toft fixed", || List::<Item<P>>::fixed(n));
     rows.list("toft columns", List::<Item<P>, Columns>::default);
-    rows.list("toft columns fixed", || List::<Item<P>, Columns>::fixed_in(n, Heap));
+    rows.list("toft columns fixed", || List::<Item<P>, Columns>::any_fixed_in(n, Heap));
     rows.list("toft arena", || housed(List::<Item<P>, Rows, _>::new_in));
 
-    rows.stack("toft", Stack::<Item<P>, Columns>::new);
-    rows.fresh_stack("toft fresh", Stack::<Item<P>, Columns>::new);
+    rows.stack("toft", Stack::<Item<P>, Columns>::columns);
+    rows.fresh_stack("toft fresh", Stack::<Item<P>, Columns>::columns);
     rows.stack("toft fixed", || Stack::<Item<P>>::fixed(n));
-    rows.stack("toft columns fixed", || Stack::<Item<P>, Columns>::fixed_in(n, Heap));
+    rows.stack("toft columns fixed", || Stack::<Item<P>, Columns>::any_fixed_in(n, Heap));
     rows.stack("toft arena", || housed(Arena::vec::<Item<P>>));
 
-    rows.queue("toft", Queue::<Item<P>, Columns>::new);
-    rows.fresh_queue("toft fresh", Queue::<Item<P>, Columns>::new);
+    rows.queue("toft", Queue::<Item<P>, Columns>::columns);
+    rows.fresh_queue("toft fresh", Queue::<Item<P>, Columns>::columns);
     rows.queue("toft fixed", || Queue::<Item<P>>::fixed(n));
-    rows.queue("toft columns fixed", || Queue::<Item<P>, Columns>::fixed_in(n, Heap));
-    rows.queue("toft arena", || housed(Queue::<Item<P>, Columns, _>::new_in));
+    rows.queue("toft columns fixed", || Queue::<Item<P>, Columns>::any_fixed_in(n, Heap));
+    rows.queue("toft arena", || housed(Queue::<Item<P>, Columns, _>::columns_in));
 }
 
 // ---- sets and dictionaries ----
@@ -405,7 +405,7 @@ pub fn dicts<const P: usize>(rows: &mut Dicts<P>) {
     rows.fresh("toft fresh", OrderedMap::<i64, Payload<P>>::new);
     rows.add("toft fixed", || OrderedMap::<i64, Payload<P>>::fixed(most));
     rows.add("toft columns", OrderedMap::<i64, Payload<P>, Columns>::default);
-    rows.add("toft columns fixed", || OrderedMap::<i64, Payload<P>, Columns>::fixed_in(most, Heap));
+    rows.add("toft columns fixed", || OrderedMap::<i64, Payload<P>, Columns>::any_fixed_in(most, Heap));
     rows.add("toft arena", || housed(OrderedMap::<i64, Payload<P>, Rows, _>::new_in));
 }
 

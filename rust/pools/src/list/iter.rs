@@ -88,7 +88,7 @@ macro_rules! iterators {
 iterators! {
     Iter, L::Ref<'a>, |this, i| this.view.get(i);
     IterMut, L::Mut<'a>, |this, i| this.view.get(i);
-    Handles, Handle<T>, |this, i| Handle::new(i, (*L::meta(this.view.raw(), i)).generation);
+    Handles, Handle<T>, |this, i| Key::<T>::new(i, (*L::meta(this.view.raw(), i)).generation);
 }
 
 impl<T, L: FieldLayout<T>> Clone for Handles<'_, T, L> {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::List;
+use crate::capacity_error::capacity_panic;
 use crate::field_layout::FieldLayout;
 use toft::Memory;
 
@@ -47,11 +48,11 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     {
         assert!(at <= self.len(), "toft: position {at} is past the end of {} values", self.len());
         let (memory, more) = (self.memory().clone(), self.len() - at);
-        let mut rest = if self.is_fixed() {
-            Self::fixed_in(self.capacity(), memory)
-        } else {
-            Self::with_capacity_in(more, memory)
-        };
+        let mut rest = Self::any_in(memory);
+        let made = if self.is_fixed() { rest.fix(self.capacity()) } else { rest.try_reserve(more) };
+        if made.is_err() {
+            capacity_panic()
+        }
         for _ in 0..more {
             if let Some(value) = self.pop_back() {
                 rest.push_front(value);

@@ -1,4 +1,4 @@
-//! Creation and memory of ordered maps and sets, as a macro: each method is one of the type, with its documentation.
+//! Size and memory of ordered maps and sets, as a macro: each method is one of the type, with its documentation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 /// Unwraps a result. (Not in a closure, so that the location of the panic is the caller's.)
@@ -18,95 +18,17 @@ fn capacity_overflow() -> ! {
     panic!("toft: the map is full, or there is no memory")
 }
 
-/// The type has the method `new_in`. Passed are the words for it and its keys, the tree's place in it, its parameters on the
-/// heap, those in any memory, and types with keys and values of `u8` for the examples.
-macro_rules! creation_and_memory {
+/// Passed are the words for the type and its keys, the tree's place in it, its parameters, and a type with keys and values of
+/// `u8` for the examples.
+macro_rules! capacity {
     (
-        $Name:ident, $noun:literal, $keys:literal, [$($tree:ident).+], [$($heap:ident),+], [$($any:tt)+] [$($named:tt)+],
-        $example:literal, $example_in:literal
+        $Name:ident, $noun:literal, $keys:literal, [$($tree:ident).+], [$($any:tt)+] [$($named:tt)+], $example:literal
     ) => {
         use toft::{AllocError, Heap, Memory};
 
-        impl<$($heap),+> $Name<$($heap),+> {
-            #[doc = concat!("An empty ", $noun, " on the heap, which has allocated nothing yet.")]
-            ///
-            /// ```
-            #[doc = concat!("assert_eq!(toft_pools::", $example, "::new().memory_use(), 0);")]
-            /// ```
-            pub fn new() -> Self {
-                Self::new_in(Heap)
-            }
-
-            #[doc = concat!("An empty ", $noun, " with memory for `n` ", $keys, ", inserted in any order.")]
-            ///
-            /// ```
-            #[doc = concat!("assert!(toft_pools::", $example, "::with_capacity(100).memory_use() >= 100);")]
-            /// ```
-            ///
-            /// # Panics
-            /// There is no memory for them.
-            #[track_caller]
-            pub fn with_capacity(n: usize) -> Self {
-                Self::with_capacity_in(n, Heap)
-            }
-
-            #[doc = concat!("An empty ", $noun, " of at most `n` ", $keys, ", which never grows:")]
-            #[doc = concat!("[`insert`](", stringify!($Name), "::insert) of one more panics.")]
-            ///
-            /// ```
-            #[doc = concat!("assert_eq!(toft_pools::", $example, "::fixed(9).fixed_capacity(), Some(9));")]
-            /// ```
-            ///
-            /// # Panics
-            /// There is no memory for them.
-            #[track_caller]
-            pub fn fixed(n: usize) -> Self {
-                Self::fixed_in(n, Heap)
-            }
-        }
-
         impl<$($any)+> $Name<$($named)+> {
-            #[doc = concat!("An empty ", $noun, " of any kind with memory for `n` ", $keys, ", inserted in any order.")]
-            ///
-            /// ```
-            /// use toft_pools::{Heap, OrderedMap, OrderedSet, Rows};
-            #[doc = concat!("assert!(", $example_in, "::with_capacity_in(100, Heap).memory_use() >= 100);")]
-            /// ```
-            ///
-            /// # Panics
-            /// There is no memory for them.
-            #[track_caller]
-            pub fn with_capacity_in(n: usize, memory: M) -> Self {
-                let mut new = Self::new_in(memory);
-                new.reserve(n);
-                new
-            }
-
-            #[doc = concat!("A ", $noun, " of any kind of at most `n` ", $keys, ".")]
-            #[doc = concat!("See [`fixed`](", stringify!($Name), "::fixed).")]
-            ///
-            /// ```
-            /// use toft_pools::{Heap, OrderedMap, OrderedSet, Rows};
-            #[doc = concat!("assert_eq!(", $example_in, "::fixed_in(9, Heap).fixed_capacity(), Some(9));")]
-            /// ```
-            ///
-            /// # Panics
-            /// There is no memory for them.
-            #[track_caller]
-            pub fn fixed_in(n: usize, memory: M) -> Self {
-                super::capacity::unwrap_capacity(Self::try_fixed_in(n, memory))
-            }
-
-            /// As [`fixed_in`](Self::fixed_in), with an error instead of a panic.
-            ///
-            /// ```
-            /// use toft_pools::{Heap, OrderedMap, OrderedSet, Rows};
-            #[doc = concat!("assert!(", $example_in, "::try_fixed_in(usize::MAX, Heap).is_err());")]
-            /// ```
-            pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
-                let mut new = Self::new_in(memory);
-                new.$($tree).+.fix(n)?;
-                Ok(new)
+            pub(super) fn fix(&mut self, n: usize) -> Result<(), AllocError> {
+                self.$($tree).+.fix(n)
             }
 
             #[doc = concat!("The number of ", $keys, ".")]
@@ -216,4 +138,4 @@ macro_rules! creation_and_memory {
         }
     };
 }
-pub(super) use creation_and_memory;
+pub(super) use capacity;

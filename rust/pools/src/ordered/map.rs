@@ -3,7 +3,7 @@
 
 use core::borrow::Borrow;
 
-use super::capacity::{creation_and_memory, unwrap_capacity};
+use super::capacity::{capacity, unwrap_capacity};
 use super::tree::{value_at, value_at_mut, value_of, Position, Tree};
 use crate::capacity_error::CapacityError;
 use crate::columnar::Columnar;
@@ -38,10 +38,17 @@ pub struct OrderedMap<K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
     pub(super) tree: Tree<K, V, L, M>,
 }
 
-creation_and_memory!(
-    OrderedMap, "map", "keys", [tree], [K, V], [K, V, L: FieldLayout<V>, M: Memory] [K, V, L, M],
-    "OrderedMap::<u8, u8>", "OrderedMap::<u8, u8, Rows, Heap>"
+capacity!(
+    OrderedMap, "map", "keys", [tree], [K, V, L: FieldLayout<V>, M: Memory] [K, V, L, M],
+    "OrderedMap::<u8, u8>"
 );
+crate::constructors::constructors! {
+    OrderedMap, "map", "(1, 'a')";
+    heap [K, V] OrderedMap<K, V>;
+    rows [K, V, M: Memory] OrderedMap<K, V, Rows, M>;
+    columns [K, V: Columnar] OrderedMap<K, V, Columns>, [K, V: Columnar, M: Memory] OrderedMap<K, V, Columns, M>, "insert(7, Item { number: 1 })";
+    any [K, V, L: FieldLayout<V>, M: Memory] OrderedMap<K, V, L, M>
+}
 
 impl<K, V> OrderedMap<K, V> {
     /// A map of pairs in ascending order of their keys. O(n); fills all leaves.
@@ -62,28 +69,12 @@ impl<K, V> OrderedMap<K, V> {
     }
 }
 
-impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
-    /// An empty map of any kind, which has allocated nothing yet.
+impl<K, V, M: Memory> OrderedMap<K, V, Rows, M> {
+    /// As [`from_sorted`](OrderedMap::from_sorted), in this memory.
     ///
     /// ```
-    /// use toft::Arena;
-    /// use toft_pools::OrderedMap;
-    ///
-    /// let arena = Arena::new();
-    /// let mut map: OrderedMap<u32, char, _, &Arena> = OrderedMap::new_in(&arena);
-    /// map.insert(7, 'a');
-    /// assert_eq!(map[&7], 'a');
-    /// ```
-    pub fn new_in(memory: M) -> Self {
-        OrderedMap { tree: Tree::new_in(memory) }
-    }
-
-    /// As [`from_sorted`](OrderedMap::from_sorted), for a map of any kind.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::{Rows, OrderedMap};
-    /// let map: OrderedMap<i32, char, Rows, Heap> = OrderedMap::from_sorted_in([(1, 'a'), (2, 'b')], Heap);
+    /// let arena = toft::Arena::new();
+    /// let map = toft_pools::OrderedMap::from_sorted_in([(1, 'a'), (2, 'b')], &arena);
     /// assert_eq!(map.len(), 2);
     /// ```
     ///
@@ -94,12 +85,31 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Ord,
     {
-        let mut map = Self::new_in(memory);
+        Self::any_from_sorted_in(pairs, memory)
+    }
+}
+
+impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
+    /// As [`from_sorted`](OrderedMap::from_sorted), of the layout of its type.
+    ///
+    /// # Panics
+    /// A key is not greater than the one before, or there is no memory.
+    #[track_caller]
+    pub fn any_from_sorted_in(pairs: impl IntoIterator<Item = (K, V)>, memory: M) -> Self
+    where
+        K: Ord,
+    {
+        let mut map = Self::any_in(memory);
         for (key, value) in pairs {
             assert!(map.tree.is_behind(&key), "toft: keys must be sorted, and each there once");
             unwrap_capacity(map.tree.push_last(key, value));
         }
         map
+    }
+
+    /// An empty map that grows, of the layout of its type.
+    pub fn any_in(memory: M) -> Self {
+        OrderedMap { tree: Tree::new_in(memory) }
     }
 
     /// The value of a key.
@@ -324,7 +334,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
         K: Borrow<Q>,
         M: Clone,
     {
-        let mut other = Self::new_in(self.tree.memory().clone());
+        let mut other = Self::any_in(self.tree.memory().clone());
         if let Some((position, _)) = self.tree.search(key) {
             unwrap_capacity(self.tree.cut(position, &mut other.tree));
         }

@@ -6,7 +6,7 @@ use core::fmt;
 use core::iter::FusedIterator;
 use core::ops::RangeBounds;
 
-use super::capacity::creation_and_memory;
+use super::capacity::capacity;
 use super::into_iter;
 use super::iter;
 use super::map::OrderedMap;
@@ -31,10 +31,12 @@ pub struct OrderedSet<T, M: Memory = Heap> {
     pub(super) map: OrderedMap<T, (), Rows, M>,
 }
 
-creation_and_memory!(
-    OrderedSet, "set", "elements", [map.tree], [T], [T, M: Memory] [T, M],
-    "OrderedSet::<u8>", "OrderedSet::<u8, Heap>"
-);
+capacity!(OrderedSet, "set", "elements", [map.tree], [T, M: Memory] [T, M], "OrderedSet::<u8>");
+crate::constructors::constructors! {
+    OrderedSet, "set", "1";
+    heap [T] OrderedSet<T>;
+    rows [T, M: Memory] OrderedSet<T, M>;
+}
 
 impl<T> OrderedSet<T> {
     /// A set of elements in ascending order. O(n).
@@ -55,17 +57,8 @@ impl<T> OrderedSet<T> {
 }
 
 impl<T, M: Memory> OrderedSet<T, M> {
-    /// An empty set in any memory, which has allocated nothing yet.
-    ///
-    /// ```
-    /// use toft::Arena;
-    /// use toft_pools::OrderedSet;
-    /// let arena = Arena::new();
-    /// let mut set = OrderedSet::new_in(&arena);
-    /// assert!(set.insert(1));
-    /// ```
-    pub fn new_in(memory: M) -> Self {
-        OrderedSet { map: OrderedMap::new_in(memory) }
+    pub(super) fn any_in(memory: M) -> Self {
+        OrderedSet { map: OrderedMap::any_in(memory) }
     }
 
     /// As [`from_sorted`](OrderedSet::from_sorted), in any memory.

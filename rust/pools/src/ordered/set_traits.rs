@@ -11,7 +11,7 @@ use toft::Memory;
 
 impl<T, M: Memory + Default> Default for OrderedSet<T, M> {
     fn default() -> Self {
-        Self::new_in(M::default())
+        Self::any_in(M::default())
     }
 }
 

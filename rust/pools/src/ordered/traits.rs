@@ -41,7 +41,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
 
 impl<K, V, L: FieldLayout<V>, M: Memory + Default> Default for OrderedMap<K, V, L, M> {
     fn default() -> Self {
-        Self::new_in(M::default())
+        Self::any_in(M::default())
     }
 }
 
@@ -98,10 +98,10 @@ impl<'a, K: Ord + Copy, V: Copy, L: FieldLayout<V>, M: Memory> Extend<(&'a K, &'
 impl<K: Clone, V, L: CloneIn<V>, M: Memory + Clone> Clone for OrderedMap<K, V, L, M> {
     fn clone(&self) -> Self {
         let memory = self.tree.memory().clone();
-        let mut copy = match self.fixed_capacity() {
-            Some(limit) => Self::fixed_in(limit, memory),
-            None => Self::new_in(memory),
-        };
+        let mut copy = Self::any_in(memory);
+        if let Some(limit) = self.fixed_capacity() {
+            unwrap_capacity(copy.fix(limit));
+        }
         for position in self.tree.leaf_range() {
             // SAFETY: there is a key and a value, which are borrowed.
             let pair = unsafe {

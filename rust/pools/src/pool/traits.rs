@@ -35,7 +35,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Drop for Pool<T, L, K, M> {
 impl<T, L: CloneIn<T>, K: Key<T>, M: Memory + Clone> Clone for Pool<T, L, K, M> {
     /// With each value in a slot of the same number: the keys are valid in both.
     fn clone(&self) -> Self {
-        let mut pool = Self::new_in(self.slots.memory().clone());
+        let mut pool = Self::any_in(self.slots.memory().clone());
         if pool.grow(self.capacity()).is_err() {
             capacity_overflow(self.capacity())
         }
@@ -56,9 +56,48 @@ impl<T, L: CloneIn<T>, K: Key<T>, M: Memory + Clone> Clone for Pool<T, L, K, M> 
     }
 }
 
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Clone> Pool<T, L, K, M> {
+    /// A pool of other values in slots of the same numbers: the keys are valid in it.
+    ///
+    /// ```
+    /// let mut names = toft_pools::Pool::new();
+    /// let ada = names.insert("Ada");
+    /// let lengths = names.map_values(|_, name| name.len());
+    /// assert_eq!(lengths[ada], 3);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory.
+    pub fn map_values<V>(mut self, mut change: impl FnMut(K, T) -> V) -> Pool<V, Rows, K, M>
+    where
+        K: Key<V, Generation = <K as Key<T>>::Generation>,
+    {
+        let mut pool = Pool::<V, Rows, K, M>::any_in(self.slots.memory().clone());
+        if pool.grow(self.capacity()).is_err() {
+            capacity_overflow(self.capacity())
+        }
+        let (generations, unused) = self.generations();
+        (pool.fixed, pool.start, pool.unused) = (self.fixed, self.start, unused);
+        // SAFETY: as in `clone`; a value is taken out of its slot, which is free then, before the function is called.
+        unsafe {
+            pool.free_list.set_generations(generations, unused, <K as Key<T>>::retired(self.start));
+            let mut live = self.free_list.occupied();
+            while let Some(i) = live.next() {
+                let (generation, key) = (self.free_list.generation(i), self.key(i));
+                let value = L::read(self.slots.raw(), i);
+                self.vacate(i);
+                <Rows as FieldLayout<V>>::write(pool.slots.raw(), i, change(key, value));
+                pool.free_list.set_occupied(i, generation);
+            }
+        }
+        pool.free_list.rebuild_stack();
+        pool
+    }
+}
+
 impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Default> Default for Pool<T, L, K, M> {
     fn default() -> Self {
-        Self::new_in(M::default())
+        Self::any_in(M::default())
     }
 }
 

@@ -38,8 +38,12 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         true
     }
 
-    pub(super) fn fix(&mut self, n: usize) {
+    pub(super) fn fix(&mut self, n: usize) -> Result<(), AllocError> {
+        if n > 0 {
+            self.allocate(n)?;
+        }
         (self.limit, self.fixed) = (n, true);
+        Ok(())
     }
 
     #[cold]

@@ -4,8 +4,7 @@
 
 use super::Queue;
 
-crate::sequence::sequence!(Queue, "queue", growing_in, push_back, try_push_back, "there is no memory");
-crate::sequence::growing_columns!(Queue, "queue", push_back);
+crate::sequence::sequence!(Queue, "queue", push_back, "push_back(Item { number: 1 })", "there is no memory");
 crate::sequence::index_by!(Queue, usize, "queue has no value at this position");
 crate::sequence::indexed!(Queue, "queue");
 

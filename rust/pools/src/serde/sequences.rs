@@ -1,5 +1,4 @@
-//! Stack, queue and list as sequences, in order. A deserialized collection grows,
-//! so stacks and queues of rows are only serialized. Handles of a list are not serialized.
+//! Stack, queue and list as sequences, in order. A deserialized collection grows. Handles of a list are not serialized.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
@@ -33,19 +32,13 @@ macro_rules! sequence {
             }
         }
 
-        impl<'de, T: Deserialize<'de>, L: FieldLayout<T>, M: Memory> Deserialize<'de> for $name<T, L, M>
-        where
-            Self: Default,
-        {
+        impl<'de, T: Deserialize<'de>, L: FieldLayout<T>, M: Memory + Default> Deserialize<'de> for $name<T, L, M> {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 deserializer.deserialize_seq(Values::<Self>(PhantomData))
             }
         }
 
-        impl<'de, T: Deserialize<'de>, L: FieldLayout<T>, M: Memory> Visitor<'de> for Values<$name<T, L, M>>
-        where
-            $name<T, L, M>: Default,
-        {
+        impl<'de, T: Deserialize<'de>, L: FieldLayout<T>, M: Memory + Default> Visitor<'de> for Values<$name<T, L, M>> {
             type Value = $name<T, L, M>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,8 +6,7 @@ use core::ops::{Deref, DerefMut};
 
 use super::Stack;
 
-crate::sequence::sequence!(Stack, "stack", growing_in, push, try_push, "there is no memory");
-crate::sequence::growing_columns!(Stack, "stack", push);
+crate::sequence::sequence!(Stack, "stack", push, "push(Item { number: 1 })", "there is no memory");
 crate::sequence::indexed!(Stack, "stack");
 
 impl<T, M: Memory> Deref for Stack<T, Rows, M> {

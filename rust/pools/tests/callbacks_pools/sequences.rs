@@ -77,7 +77,22 @@ fn stacks_of_columns_with_callbacks() {
     );
 }
 
+ended!(queues, Queue<Wild>, wild, 1, push_back, pop_front;
+    ("retain", |c| c.retain(|v| answer(v))),
+    ("retain_mut", |c| c.retain_mut(|v| answer(v))),
+    ("make_contiguous", |c| {
+        c.rotate_left(3);
+        c.make_contiguous().iter_mut().for_each(|v| _ = answer(v));
+    }),
+    ("insert and remove", |c| {
+        c.insert(3, wild(1));
+        drop(c.remove(1));
+    }),
+);
+compared!(queues_compared, Queue<Wild>, N);
+
 ended!(queues_of_columns, Queue<Pair, Columns>, pair, 2, push_back, pop_front;
+    ("retain", |c| c.retain(|v| answer(v))),
     ("append", |c| c.append(&mut like(c))),
     ("truncate", |c| {
         c.push_front(pair(1));

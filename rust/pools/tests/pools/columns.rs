@@ -422,7 +422,7 @@ fn counts(ledger: &Ledger, n: i64) -> Counts {
 fn each_field_is_dropped_once() {
     let ledger = Ledger::new();
     let arena = Arena::new();
-    let mut stack: Stack<Counts, Columns, &Arena> = Stack::new_in(&arena);
+    let mut stack: Stack<Counts, Columns, &Arena> = Stack::any_in(&arena);
     let mut pool: Pool<Counts, Columns> = Pool::default();
     let handles: Vec<_> = (0..100).map(|n| pool.insert(counts(&ledger, n))).collect();
     (0..100).for_each(|n| stack.push(counts(&ledger, n)));

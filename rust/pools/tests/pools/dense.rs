@@ -39,7 +39,7 @@ where
     K: Key<L::T> + Hash + Debug,
 {
     let (ledger, mut random) = (Ledger::new(), Random(seed));
-    let mut pool: DensePool<L::T, L, K, M> = DensePool::new_in(memory);
+    let mut pool: DensePool<L::T, L, K, M> = DensePool::any_in(memory);
     let (mut model, mut removed) = (HashMap::new(), Vec::new());
     for step in 0..if cfg!(miri) { 60 } else { 3000 } {
         match random.below(12) {
@@ -76,9 +76,9 @@ where
 fn random_operations_agree_with_a_model() {
     let (arena, handle) = (Arena::new(), RcArena::default());
     for seed in 0..if cfg!(miri) { 1 } else { 5 } {
-        stream::<Rows, Handle<_>, _>(Heap, seed, true);
-        stream::<Columns, Handle<_>, _>(&arena, seed, true);
-        stream::<Rows, Handle<_, u8>, _>(handle.clone(), seed, true);
+        stream::<Rows, Handle<()>, _>(Heap, seed, true);
+        stream::<Columns, Handle<()>, _>(&arena, seed, true);
+        stream::<Rows, Handle<(), u8>, _>(handle.clone(), seed, true);
         stream::<Rows, u16, _>(Heap, seed, false);
         stream::<Columns, usize, _>(Heap, seed, false);
     }
@@ -87,7 +87,7 @@ fn random_operations_agree_with_a_model() {
 #[test]
 fn a_fixed_pool_has_as_many_values_as_slots() {
     for n in [0, 1, 10, 1000] {
-        let mut pool: DensePool<usize, Rows, u16> = DensePool::try_fixed_in(n, Heap).unwrap();
+        let mut pool: DensePool<usize, Rows, u16> = DensePool::try_any_fixed_in(n, Heap).unwrap();
         for round in 0..3 {
             let keys: Vec<_> = (0..n).map(|i| pool.try_insert(i).unwrap()).collect();
             assert_eq!((pool.len(), pool.try_insert(7)), (n, Err(CapacityError(7))), "round {round}");
@@ -96,7 +96,7 @@ fn a_fixed_pool_has_as_many_values_as_slots() {
             pool.clear();
         }
     }
-    assert!(DensePool::<u8, Rows, u16>::try_fixed_in(65_536, Heap).is_err());
+    assert!(DensePool::<u8, Rows, u16>::try_any_fixed_in(65_536, Heap).is_err());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::sequences::{sequence_tests, Noted, Page};
 use toft::{Arena, Blocks, Heap, Memory, Pages};
 use toft_pools::{Columns, Handle, List, Rows};
 
-sequence_tests!(List, push_back, [Rows Columns]);
+sequence_tests!(List, push_back);
 
 // ---- calls that the model has no step for ----
 

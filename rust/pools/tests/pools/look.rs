@@ -5,7 +5,7 @@
 use crate::ledger::{Counted, Ledger};
 use crate::pair::Pair;
 use toft::Memory;
-use toft_pools::{CloneIn, Columns, List, Rows, Stack};
+use toft_pools::{CloneIn, Columns, List, Queue, Rows, Stack};
 
 /// The same number twice: if the parts of two values were mixed up, they would differ.
 pub type Twin = Pair<Counted, i64>;
@@ -27,6 +27,8 @@ pub trait Look: CloneIn<Twin> + Sized {
     fn numbers(values: Self::Slices<'_>) -> Vec<i64>;
     fn retain_stack<M: Memory>(stack: &mut Stack<Twin, Self, M>, keeps: impl FnMut(i64) -> bool);
     fn retain_list<M: Memory>(list: &mut List<Twin, Self, M>, keeps: impl FnMut(i64) -> bool);
+    fn retain_queue<M: Memory>(queue: &mut Queue<Twin, Self, M>, keeps: impl FnMut(i64) -> bool);
+    fn make_contiguous<M: Memory>(_: &mut Queue<Twin, Self, M>) {}
 }
 
 impl Look for Rows {
@@ -48,6 +50,13 @@ impl Look for Rows {
     }
     fn retain_list<M: Memory>(list: &mut List<Twin, Self, M>, mut keeps: impl FnMut(i64) -> bool) {
         list.retain(|value| keeps(Self::number(value)));
+    }
+    fn retain_queue<M: Memory>(queue: &mut Queue<Twin, Self, M>, mut keeps: impl FnMut(i64) -> bool) {
+        queue.retain(|value| keeps(Self::number(value)));
+    }
+    fn make_contiguous<M: Memory>(queue: &mut Queue<Twin, Self, M>) {
+        assert_eq!(queue.make_contiguous().len(), queue.len());
+        assert!(queue.as_slices().1.is_empty());
     }
 }
 
@@ -72,6 +81,9 @@ impl Look for Columns {
     }
     fn retain_list<M: Memory>(list: &mut List<Twin, Self, M>, mut keeps: impl FnMut(i64) -> bool) {
         list.retain_mut(|value| keeps(Self::number_mut(&value)));
+    }
+    fn retain_queue<M: Memory>(queue: &mut Queue<Twin, Self, M>, mut keeps: impl FnMut(i64) -> bool) {
+        queue.retain_mut(|value| keeps(Self::number_mut(&value)));
     }
 }
 

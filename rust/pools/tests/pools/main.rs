@@ -7,6 +7,7 @@ mod columns;
 #[cfg(feature = "derive")]
 pub mod columns_hygiene;
 mod dense;
+mod inference;
 mod ledger;
 mod list;
 mod look;
@@ -24,6 +25,7 @@ mod queue;
 mod refused_growth;
 #[path = "../../../tests/common/refusing.rs"]
 mod refusing;
+mod secondary;
 mod sequence_model;
 mod sequences;
 #[cfg(feature = "serde")]

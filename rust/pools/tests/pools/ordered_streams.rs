@@ -49,7 +49,7 @@ fn play<K: TestKey, V: TestValue, L: Look<V>, M: Memory + Clone>(seed: u8, map: 
 #[test]
 fn integer_keys_match_the_model() {
     play::<i64, Small, Rows, Heap>(1, || OrderedMap::new_in(Heap));
-    play::<u64, Small, Columns, Heap>(2, || OrderedMap::new_in(Heap));
+    play::<u64, Small, Columns, Heap>(2, || OrderedMap::any_in(Heap));
     play::<u8, Wide, Rows, Heap>(3, || OrderedMap::new_in(Heap));
     play::<char, Small, Rows, Heap>(4, || OrderedMap::new_in(Heap));
     play::<u128, Small, Rows, Heap>(5, || OrderedMap::new_in(Heap));
@@ -59,13 +59,13 @@ fn integer_keys_match_the_model() {
 fn other_keys() {
     play::<String, Small, Rows, Heap>(11, || OrderedMap::new_in(Heap));
     play::<(u32, u32), Wide, Rows, Heap>(12, || OrderedMap::new_in(Heap));
-    play::<String, Small, Columns, Heap>(13, || OrderedMap::new_in(Heap));
+    play::<String, Small, Columns, Heap>(13, || OrderedMap::any_in(Heap));
 }
 
 #[test]
 fn deep_trees() {
     play::<Large, Small, Rows, Heap>(21, || OrderedMap::new_in(Heap));
-    play::<Large, Small, Columns, Heap>(22, || OrderedMap::new_in(Heap));
+    play::<Large, Small, Columns, Heap>(22, || OrderedMap::any_in(Heap));
     play::<Large, Wide, Rows, Heap>(23, || OrderedMap::new_in(Heap));
 }
 
@@ -75,7 +75,7 @@ fn fixed_maps_match_the_model() {
     for limit in or_fewer(&[0, 1, 5, 70, 300][..], &[5, 70]).iter().copied() {
         let map = || OrderedMap::try_fixed_in(limit, &failing).unwrap();
         play::<i64, Small, Rows, &Refusing>(31, map);
-        let map = || OrderedMap::try_fixed_in(limit, &failing).unwrap();
+        let map = || OrderedMap::try_any_fixed_in(limit, &failing).unwrap();
         play::<Large, Small, Columns, &Refusing>(32, map);
         let map = || OrderedMap::try_fixed_in(limit, &failing).unwrap();
         play::<String, Wide, Rows, &Refusing>(33, map);
@@ -87,7 +87,7 @@ fn fixed_maps_match_the_model() {
 fn in_other_memory() {
     play::<i64, Small, Rows, _>(41, || OrderedMap::new_in(Blocks(Pages::new())));
     let arena = Arena::new();
-    play::<String, Small, Columns, _>(42, || OrderedMap::new_in(&arena));
+    play::<String, Small, Columns, _>(42, || OrderedMap::any_in(&arena));
 }
 
 /// A fixed map allocates all its memory when it is made, and none later.
@@ -131,7 +131,7 @@ fn a_map_with_keys_uses_reserved_memory() {
         for &more in mores {
             let (failing, ledger) = (Refusing::default(), Ledger::new());
             let pair = |i: u16| (K::key(&ledger, i), V::value(&ledger, i.into()));
-            let mut map: OrderedMap<K, V, L, &Refusing> = OrderedMap::new_in(&failing);
+            let mut map: OrderedMap<K, V, L, &Refusing> = OrderedMap::any_in(&failing);
             map.extend((0..n).map(|i| pair(2 * i)));
             map.shrink_to_fit();
             map.reserve(more.into());

@@ -20,12 +20,12 @@ fn steps(n: usize) -> impl Strategy<Value = Vec<Step>> {
 
 /// Every kind of pool: layouts, keys, fixed and growing.
 fn play_all<L: Plays>(steps: &[Step]) {
-    play::<L, Handle<L::T>, _>(Pool::new_in(Heap), steps);
-    play::<L, Handle<L::T>, _>(Pool::fixed_in(9, Heap), steps);
-    play::<L, Handle<L::T, u16>, _>(Pool::fixed_in(70, Heap), steps);
-    play::<L, u32, _>(PoolOf::<L, u32>::new_in(Heap), steps);
+    play::<L, Handle<L::T>, _>(Pool::any_in(Heap), steps);
+    play::<L, Handle<L::T>, _>(Pool::any_fixed_in(9, Heap), steps);
+    play::<L, Handle<L::T, u16>, _>(Pool::any_fixed_in(70, Heap), steps);
+    play::<L, u32, _>(PoolOf::<L, u32>::any_in(Heap), steps);
     let failing = Refusing::default();
-    play::<L, Handle<L::T>, _>(Pool::new_in(&failing), steps);
+    play::<L, Handle<L::T>, _>(Pool::any_in(&failing), steps);
     assert_eq!(failing.bytes(), 0);
 }
 
@@ -45,32 +45,32 @@ proptest! {
         // forgets them.
         play::<Rows, Handle<Counted>, _>(Pool::new_in(Heap), &steps);
         play::<Rows, Handle<Counted>, _>(Pool::fixed_in(9, Heap), &steps);
-        play::<Rows, Handle<Counted, u16>, _>(Pool::fixed_in(70, Heap), &steps);
+        play::<Rows, Handle<Counted, u16>, _>(Pool::any_fixed_in(70, Heap), &steps);
     }
 
     #[test]
     fn columns_match_the_model(steps in steps(200)) {
-        play::<Columns, Handle<Pair<u8, Counted>>, _>(Pool::new_in(Heap), &steps);
-        play::<Columns, Handle<Pair<u8, Counted>>, _>(Pool::fixed_in(9, Heap), &steps);
+        play::<Columns, Handle<Pair<u8, Counted>>, _>(Pool::any_in(Heap), &steps);
+        play::<Columns, Handle<Pair<u8, Counted>>, _>(Pool::any_fixed_in(9, Heap), &steps);
     }
 
     #[test]
     fn plain_indices_match_the_model(steps in steps(200)) {
-        play::<Rows, u16, _>(Pool::new_in(Heap), &steps);
-        play::<Rows, u64, _>(Pool::fixed_in(65, Heap), &steps);
-        play::<Columns, u32, _>(Pool::new_in(Heap), &steps);
-        play::<Columns, usize, _>(Pool::fixed_in(3, Heap), &steps);
+        play::<Rows, u16, _>(Pool::any_in(Heap), &steps);
+        play::<Rows, u64, _>(Pool::any_fixed_in(65, Heap), &steps);
+        play::<Columns, u32, _>(Pool::any_in(Heap), &steps);
+        play::<Columns, usize, _>(Pool::any_fixed_in(3, Heap), &steps);
     }
 
     #[test]
     fn pools_in_other_memory_match_the_model(steps in steps(120)) {
         let failing = Refusing::default();
         play::<Rows, Handle<Counted>, _>(Pool::new_in(&failing), &steps);
-        play::<Columns, u32, _>(Pool::new_in(&failing), &steps);
+        play::<Columns, u32, _>(Pool::any_in(&failing), &steps);
         prop_assert_eq!(failing.bytes(), 0);
         let arena = Arena::new();
         play::<Rows, Handle<Counted>, _>(Pool::new_in(&arena), &steps);
-        play::<Columns, Handle<Pair<u8, Counted>>, _>(Pool::new_in(&arena), &steps);
+        play::<Columns, Handle<Pair<u8, Counted>>, _>(Pool::any_in(&arena), &steps);
     }
 }
 
@@ -117,7 +117,7 @@ type ShortHandle = Handle<u32, u8>;
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
 fn a_slot_is_retired_where_the_documentation_says() {
-    let mut pool: Pool<u32, Rows, ShortHandle> = Pool::fixed_in(1, Heap);
+    let mut pool: Pool<u32, Rows, ShortHandle> = Pool::any_fixed_in(1, Heap);
     let mut old = vec![];
     for round in 0..127 {
         let handle = pool.insert(round);
@@ -142,7 +142,7 @@ fn a_slot_is_retired_where_the_documentation_says() {
 
 #[test]
 fn slots_of_plain_indices_are_not_retired() {
-    let mut pool: Pool<u32, Rows, u32> = Pool::fixed_in(1, Heap);
+    let mut pool: Pool<u32, Rows, u32> = Pool::any_fixed_in(1, Heap);
     for round in 0..1000 {
         assert_eq!(pool.insert(round), 0);
         assert_eq!(pool.remove(0), Some(round));
@@ -156,7 +156,7 @@ fn slots_of_plain_indices_are_not_retired() {
 #[test]
 fn no_stale_handle_matches_after_any_number_of_uses() {
     fn play(name: &str, change: impl Fn(&mut Pool<u32, Rows, ShortHandle>)) {
-        let (mut pool, mut live, mut returned) = (Pool::new_in(Heap), vec![], HashSet::new());
+        let (mut pool, mut live, mut returned) = (Pool::with_key(), vec![], HashSet::new());
         let mut random = 1u64;
         for step in 0..if cfg!(miri) { 400 } else { 100_000 } {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -222,7 +222,7 @@ fn no_stale_handle_matches_after_any_number_of_uses() {
 
 #[test]
 fn shrinking_does_not_revive_handles() {
-    let mut pool: Pool<u32, Rows, Handle<u32, u8>> = Pool::new_in(Heap);
+    let mut pool: Pool<u32, Rows, Handle<u32, u8>> = Pool::any_in(Heap);
     let mut seen = HashSet::new();
     for round in 0..60 {
         // The slots have different numbers of uses.
@@ -291,8 +291,8 @@ fn keys_limit_the_slots() {
     assert_eq!(pool.remove(7), Some(()));
     assert_eq!(pool.insert(()), 7);
     assert!(pool.try_reserve(1).is_err());
-    assert!(Pool::<u8, Rows, u16>::try_fixed_in(65536, Heap).is_err());
-    assert!(Pool::<u8, Rows, u16>::try_fixed_in(65535, Heap).is_ok());
+    assert!(Pool::<u8, Rows, u16>::try_any_fixed_in(65536, Heap).is_err());
+    assert!(Pool::<u8, Rows, u16>::try_any_fixed_in(65535, Heap).is_ok());
 }
 
 // ---- capacity ----
@@ -352,8 +352,8 @@ fn generations_without_links() {
 fn absurd_sizes_are_refused() {
     assert!(Pool::<u64>::new().try_reserve(usize::MAX).is_err());
     assert!(Pool::<u64>::new().try_reserve(1 << 31).is_err() || cfg!(target_pointer_width = "64"));
-    assert!(Pool::<[u8; 4096], Rows, usize>::try_fixed_in(usize::MAX >> 8, Heap).is_err());
-    assert!(Pool::<Pair<u64, [u8; 4096]>, Columns, usize>::try_fixed_in(usize::MAX >> 8, Heap).is_err());
+    assert!(Pool::<[u8; 4096], Rows, usize>::try_any_fixed_in(usize::MAX >> 8, Heap).is_err());
+    assert!(Pool::<Pair<u64, [u8; 4096]>, Columns, usize>::try_any_fixed_in(usize::MAX >> 8, Heap).is_err());
     assert!(panics(|| Pool::<u64>::with_capacity(usize::MAX)).is_err());
     let empty = Pool::<u64>::fixed(0);
     assert_eq!((empty.capacity(), empty.memory_use(), empty.iter().count()), (0, 0, 0));
@@ -364,7 +364,7 @@ fn values_of_any_alignment_and_none() {
     #[repr(align(4096))]
     struct Page([u8; 100]);
     fn all<M: Memory>(memory: M) {
-        let mut pool: Pool<Page, Rows, u32, M> = Pool::new_in(memory);
+        let mut pool: Pool<Page, Rows, u32, M> = Pool::any_in(memory);
         for i in 0..40u8 {
             let i = pool.insert(Page([i; 100]));
             let at = &raw const pool[i] as usize;
@@ -386,7 +386,7 @@ fn values_of_any_alignment_and_none() {
 fn a_pool_grows_while_a_scope_of_its_arena_is_open() {
     let mut arena = Arena::new();
     {
-        let mut pool: Pool<u64, Rows, u32, _> = Pool::new_in(&arena);
+        let mut pool: Pool<u64, Rows, u32, _> = Pool::any_in(&arena);
         for i in 0..10 {
             pool.insert(i);
         }

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use toft::{Arena, Blocks, Heap, Memory, Pages};
 use toft_pools::{Columns, Queue, Rows};
 
-sequence_tests!(Queue, push_back, [Columns]);
+sequence_tests!(Queue, push_back);
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
@@ -19,7 +19,8 @@ proptest! {
     /// Growth by any power of two, from any offset in the memory.
     #[test]
     fn growth_keeps_the_order(skip in 0_u32..40, len in 0_u32..=16, more in 0_usize..300) {
-        let mut queue = Queue::<Pair<u32, u32>, Columns>::with_capacity(16);
+        let mut queue = Queue::<Pair<u32, u32>, Columns>::columns();
+        queue.reserve(16);
         for _ in 0..skip {
             queue.push_back(Pair(0, 0));
             queue.pop_front();

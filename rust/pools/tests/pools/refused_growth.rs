@@ -56,7 +56,7 @@ where
 {
     changes_nothing::<Pool<L::T, L, Handle<L::T>, Of>>(
         name,
-        Pool::new_in,
+        Pool::any_in,
         |pool, ledger, n| {
             pool.try_insert(L::make(ledger.value(n))).map(drop).map_err(|full| L::back(full.into_inner()))
         },
@@ -69,7 +69,7 @@ where
     );
     changes_nothing::<DensePool<L::T, L, Handle<L::T>, Of>>(
         name,
-        DensePool::new_in,
+        DensePool::any_in,
         |pool, ledger, n| {
             pool.try_insert(L::make(ledger.value(n))).map_err(|full| L::back(full.into_inner()))?;
             if n % 3 == 2 {
@@ -102,7 +102,7 @@ fn sequence<S: Sequence + 'static>(name: &str, new: fn(Of) -> S) {
 fn map<K: TestKey + 'static, V: TestValue + 'static, L: crate::ordered_model::Look<V> + 'static>(name: &str) {
     changes_nothing::<Ordered<K, V, L>>(
         name,
-        OrderedMap::new_in,
+        OrderedMap::any_in,
         |map, ledger, n| {
             let (key, value) = (K::key(ledger, n as u16 * 37), V::value(ledger, n));
             let done = map.try_insert(key, value).map(drop).map_err(|full| full.into_inner().1.number());
@@ -125,10 +125,10 @@ fn refused_requests_change_nothing() {
     std::panic::set_hook(Box::new(|_| ()));
     pool::<Rows>("pool of rows");
     pool::<Columns>("pool of columns");
-    sequence("stack", Stack::<Twin, Columns, Of>::new_in);
-    sequence("queue", Queue::<Twin, Columns, Of>::new_in);
+    sequence("stack", Stack::<Twin, Columns, Of>::any_in);
+    sequence("queue", Queue::<Twin, Columns, Of>::any_in);
     sequence("list of rows", List::<Twin, Rows, Of>::new_in);
-    sequence("list of columns", List::<Twin, Columns, Of>::new_in);
+    sequence("list of columns", List::<Twin, Columns, Of>::any_in);
     map::<i64, Pair<Counted, i64>, Rows>("map of integers");
     map::<Large, Pair<Counted, i64>, Columns>("map of large keys");
     map::<String, Pair<Counted, [i64; 9]>, Rows>("map of large values");
@@ -189,20 +189,20 @@ fn pools<L: FieldLayout<Value>>(name: &str, failing: &Refusing, number: fn(L::Re
     grows_to_the_limit(
         name,
         failing,
-        Pool::<Value, L, Handle<Value>, &Refusing>::new_in,
+        Pool::<Value, L, Handle<Value>, &Refusing>::any_in,
         |pool, n| pool.try_insert(value(n)).is_ok(),
         |pool, n| pool.try_reserve(n).is_ok(),
         |pool| (pool.values().map(number).collect(), pool.memory_use()),
-        |n, memory| Pool::<Value, L, Handle<Value>, &Refusing>::try_fixed_in(n, memory).is_ok(),
+        |n, memory| Pool::<Value, L, Handle<Value>, &Refusing>::try_any_fixed_in(n, memory).is_ok(),
     );
     grows_to_the_limit(
         name,
         failing,
-        Pool::<Value, L, u32, &Refusing>::new_in,
+        Pool::<Value, L, u32, &Refusing>::any_in,
         |pool, n| pool.try_insert(value(n)).is_ok(),
         |pool, n| pool.try_reserve(n).is_ok(),
         |pool| (pool.values().map(number).collect(), pool.memory_use()),
-        |n, memory| Pool::<Value, L, u32, &Refusing>::try_fixed_in(n, memory).is_ok(),
+        |n, memory| Pool::<Value, L, u32, &Refusing>::try_any_fixed_in(n, memory).is_ok(),
     );
 }
 
@@ -211,11 +211,11 @@ macro_rules! sequences {
         grows_to_the_limit(
             concat!(stringify!($name), " of ", stringify!($layout)),
             $failing,
-            $name::<Value, $layout, &Refusing>::new_in,
+            $name::<Value, $layout, &Refusing>::any_in,
             |values, n| values.$push(value(n)).is_ok(),
             |values, n| values.try_reserve(n).is_ok(),
             |values| (values.iter().map($number).collect(), values.capacity()),
-            |n, memory| $name::<Value, $layout, &Refusing>::try_fixed_in(n, memory).is_ok(),
+            |n, memory| $name::<Value, $layout, &Refusing>::try_any_fixed_in(n, memory).is_ok(),
         );
     )*};
 }
@@ -266,7 +266,7 @@ fn ordered_maps_grow_to_what_the_memory_permits() {
     // A value in columns takes 12 bytes outside of the nodes, including an index; 512 slots doubled are more than 8000
     // bytes.
     failing.refuse(Refuses::Above(8000));
-    let mut columns: OrderedMap<u32, Value, Columns, _> = OrderedMap::new_in(&failing);
+    let mut columns: OrderedMap<u32, Value, Columns, _> = OrderedMap::any_in(&failing);
     let full = (0..).find(|n| columns.try_insert(*n, value(*n)).is_err()).unwrap();
     assert!((600..=8000 / 12).contains(&full), "{full} values");
     let bytes = failing.bytes();

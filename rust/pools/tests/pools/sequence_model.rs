@@ -275,7 +275,7 @@ macro_rules! append {
     ($Name:ident) => {
         impl<L: Look, M: Memory + Clone> World<$Name<Twin, L, M>> {
             fn append(&mut self, a: u8) {
-                let mut other = $Name::<Twin, L, toft::Heap>::fixed_in(8, toft::Heap);
+                let mut other = $Name::<Twin, L, toft::Heap>::any_fixed_in(8, toft::Heap);
                 let len = self.model.len();
                 for i in 0..usize::from(a % 8).min(self.limit - len) {
                     let (n, value) = self.value();
@@ -339,10 +339,11 @@ impl<S: TwoEnds> World<S> {
 impl<L: Look, M: Memory + Clone> Sequence for Queue<Twin, L, M> {
     sequence!(Queue, pop_back);
     type Notes = ();
-    const OWN: u8 = TWO_ENDS + 3;
+    const OWN: u8 = TWO_ENDS + 8;
 
     fn own(world: &mut World<Self>, (kind, a, b): Step) {
-        let at = within(b, world.model.len());
+        let (len, i) = (world.model.len(), usize::from(a) % world.model.len().max(1));
+        let at = within(b, len);
         match kind {
             0..TWO_ENDS => world.step_of_two_ends(kind),
             TWO_ENDS if a > 128 => {
@@ -351,7 +352,30 @@ impl<L: Look, M: Memory + Clone> Sequence for Queue<Twin, L, M> {
             }
             TWO_ENDS => world.values.shrink_to(usize::from(b % 16)),
             7 => world.append(a),
+            8 if at < len => {
+                world.values.swap(i, at);
+                world.model.swap(i, at);
+            }
+            9 => {
+                world.values.rotate_left(at);
+                world.model.rotate_left(at);
+            }
+            10 => {
+                world.values.rotate_right(at);
+                world.model.rotate_right(at);
+            }
+            11 => assert_eq!(world.values.remove(at).map(out), world.model.remove(at)),
+            12 => {
+                let (n, value) = world.value();
+                match world.values.try_insert(at, value) {
+                    Ok(()) => world.model.insert(at, n),
+                    Err(CapacityError(value)) => assert_eq!((out(value), len), (n, world.limit)),
+                }
+            }
             _ => {
+                if a % 2 == 0 {
+                    L::make_contiguous(&mut world.values);
+                }
                 let (front, back) = world.values.as_slices();
                 assert_eq!(world.model, [L::numbers(front), L::numbers(back)].concat());
             }
@@ -362,13 +386,8 @@ impl<L: Look, M: Memory + Clone> Sequence for Queue<Twin, L, M> {
         len * (n % 2)
     }
 
-    fn retain_numbers(&mut self, mut keeps: impl FnMut(i64) -> bool) {
-        for _ in 0..self.len() {
-            let value = Queue::pop_front(self).unwrap();
-            if keeps(value.1) {
-                self.push_back(value);
-            }
-        }
+    fn retain_numbers(&mut self, keeps: impl FnMut(i64) -> bool) {
+        L::retain_queue(self, keeps);
     }
 
     fn cut(&mut self, i: usize) {

@@ -3,7 +3,9 @@
 
 use crate::pair::Pair;
 use serde_json::{from_value, json, to_value, Value};
-use toft_pools::{Columns, Handle, List, OrderedMap, OrderedSet, Pool, Queue, Rows, Stack};
+use toft_pools::{
+    Columns, Handle, List, OrderedMap, OrderedSet, Pool, Queue, Rows, SecondaryMap, SparseSecondaryMap, Stack,
+};
 
 fn pool() -> (Pool<String>, Vec<Handle<String>>) {
     let mut pool = Pool::new();
@@ -148,4 +150,21 @@ fn ordered_collections_are_maps_and_sequences() {
     assert_eq!(to_value(&set).unwrap(), json!([1, 2, 3]));
     assert!(from_value::<OrderedMap<u8, u8>>(json!([1])).unwrap_err().to_string().contains("a map"));
     assert!(from_value::<OrderedSet<u8>>(json!([300])).is_err());
+}
+
+#[test]
+fn secondary_maps_have_the_same_keys() {
+    let (pool, handles) = pool();
+    let map: SecondaryMap<_, _> =
+        pool.keys().filter(|key| key.index() % 3 == 1).map(|key| (key, key.index())).collect();
+    let back: SecondaryMap<Handle<String>, u32> = from_value(to_value(&map).unwrap()).unwrap();
+    assert!(back == map && back.get(handles[7]) == Some(&7) && back.get(handles[8]).is_none());
+    assert_eq!(to_value(SecondaryMap::<Handle<u8>, u8>::new()).unwrap(), json!([]));
+    let mut stored = to_value(&map).unwrap();
+    stored.as_array_mut().unwrap().remove(0);
+    assert!(from_value::<SecondaryMap<Handle<String>, u32>>(stored).is_err());
+
+    let sparse: SparseSecondaryMap<_, _> = map.iter().map(|(key, value)| (key, *value)).collect();
+    let back: SparseSecondaryMap<Handle<String>, u32> = from_value(to_value(&sparse).unwrap()).unwrap();
+    assert!(back == sparse && back.len() == map.len());
 }

@@ -10,7 +10,7 @@ use crate::sequences::{sequence_tests, Noted, Page};
 use toft::{Arena, Blocks, Heap, Memory, Pages};
 use toft_pools::{Columns, Rows, Stack};
 
-sequence_tests!(Stack, push, [Columns]);
+sequence_tests!(Stack, push);
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
@@ -25,7 +25,7 @@ fn the_panic_names_the_reason() {
     assert!(panics(|| stack.reserve(1)).is_err());
     assert!(panics(|| stack.insert(2, 7)).is_err());
     assert!(panics(|| drop(stack.drain(..2))).is_err());
-    assert!(panics(|| Stack::<Pair<u64, u64>, Columns>::with_capacity(usize::MAX)).is_err());
+    assert!(panics(|| Stack::<Pair<u64, u64>>::with_capacity(usize::MAX)).is_err());
     assert!(panics(|| Stack::<u64>::fixed(usize::MAX / 8)).is_err());
 }
 
@@ -40,7 +40,7 @@ fn values_of_no_size_need_no_memory() {
     stack.retain(|()| false);
     assert!(stack.pop().is_none());
 
-    let mut columns = Stack::<Pair<(), ()>, Columns, _>::new_in(&memory);
+    let mut columns = Stack::<Pair<(), ()>, Columns, _>::any_in(&memory);
     columns.extend((0..100).map(|_| Pair((), ())));
     assert_eq!(columns.as_slice().0.len(), 100);
 }

@@ -40,9 +40,11 @@
 //! frees them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+mod collect;
 pub mod string;
 pub mod vec;
 
+pub use collect::{CollectIn, FromIteratorIn};
 #[cfg(feature = "hashbrown")]
 pub use maps::{HashMap, HashSet};
 #[doc(inline)]
