@@ -57,18 +57,20 @@ macro_rules! constructors {
         }
 
         impl<$($r)*> $Rows {
-            /// As `new`, in this memory.
+            /// As [`new`](Self::new), in this memory.
             ///
             /// ```
             /// let arena = toft::Arena::new();
             #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::new_in(&arena);")]
+            #[doc = concat!("values.extend([", $value, "]);")]
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::with_capacity_in(9, &arena);")]
             #[doc = concat!("values.extend([", $value, "]);")]
             /// ```
             pub fn new_in(memory: M) -> Self {
                 Self::any_in(memory)
             }
 
-            /// As `with_capacity`, in this memory.
+            /// As [`with_capacity`](Self::with_capacity), in this memory.
             ///
             /// # Panics
             /// There is no memory.
@@ -90,7 +92,7 @@ macro_rules! constructors {
                 Ok(new)
             }
 
-            /// As `fixed`, in this memory.
+            /// As [`fixed`](Self::fixed), in this memory.
             ///
             /// ```
             /// let arena = toft::Arena::new();
@@ -130,6 +132,9 @@ macro_rules! constructors {
                 ///     number: u32,
                 /// }
                 ///
+                /// let arena = toft::Arena::new();
+                #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::columns_in(&arena);")]
+                #[doc = concat!("values.", $add, ";")]
                 #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::columns();")]
                 #[doc = concat!("values.", $add, ";")]
                 /// assert_eq!(values.len(), 1);
@@ -141,7 +146,7 @@ macro_rules! constructors {
             }
 
             impl<$($m)*> $Columns {
-                /// As `columns`, in this memory.
+                /// As [`columns`](Self::columns), in this memory.
                 pub fn columns_in(memory: M) -> Self {
                     Self::any_in(memory)
                 }
@@ -151,6 +156,13 @@ macro_rules! constructors {
         $(
             impl<$($a)*> $Any {
                 #[doc = concat!("A ", $noun, " of at most `n` values, which never grows, of the layout and the key of its type.")]
+                ///
+                /// ```
+                #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::new();")]
+                #[doc = concat!("values.extend([", $value, "]);")]
+                #[doc = concat!("values = toft_pools::", stringify!($Name), "::any_fixed_in(9, toft::Heap);")]
+                /// assert!(values.is_empty());
+                /// ```
                 ///
                 /// # Panics
                 /// There is no memory, or keys cannot address that many slots.

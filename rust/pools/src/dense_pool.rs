@@ -80,7 +80,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Clone> DensePool<T, L, K, M> {
 }
 
 impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Clone> DensePool<T, L, K, M> {
-    /// A pool of other values under the same keys. See [`Pool::map_values`](crate::Pool::map_values).
+    /// As [`Pool::map_values`](crate::Pool::map_values).
     ///
     /// # Panics
     /// There is no memory.
@@ -155,6 +155,12 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> DensePool<T, L, K, M> {
     }
 
     /// Inserts the value that a closure makes from its key: for a value that contains its own key.
+    ///
+    /// ```
+    /// let mut pool = toft_pools::DensePool::new();
+    /// let handle = pool.insert_with(|this| this.index());
+    /// assert!(pool[handle] == handle.index() && !pool.is_fixed());
+    /// ```
     ///
     /// # Panics
     /// As [`insert`](DensePool::insert). If the closure panics, nothing has changed.

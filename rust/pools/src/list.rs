@@ -40,6 +40,11 @@ pub struct List<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
 
 impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// An empty list that grows, of the layout of its type.
+    ///
+    /// ```
+    /// let mut values: toft_pools::List<u8> = toft_pools::List::any_in(toft::Heap);
+    /// values.push_back(1);
+    /// ```
     pub fn any_in(memory: M) -> Self {
         List { slots: LinkedSlots::new_in(memory), front: NONE, back: NONE }
     }

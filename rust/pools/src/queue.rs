@@ -46,6 +46,11 @@ pub struct Queue<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
 
 impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// An empty queue that grows, of the layout of its type.
+    ///
+    /// ```
+    /// let mut values: toft_pools::Queue<u8> = toft_pools::Queue::any_in(toft::Heap);
+    /// values.push_back(1);
+    /// ```
     pub fn any_in(memory: M) -> Self {
         Queue { slots: Slots::new_in(memory), head: 0, tail: 0, limit: 0, fixed: false }
     }

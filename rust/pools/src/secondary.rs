@@ -36,6 +36,23 @@ use toft::{Heap, Memory};
 /// health.insert(bo, 100);
 /// assert_eq!((health.get(ada), health.len()), (None, 1));
 /// ```
+///
+/// Its calls are those of a map:
+///
+/// ```
+/// let mut map = toft_pools::SecondaryMap::new();
+/// map.extend((0..4u32).map(|key| (key, key * 10)));
+/// map.values_mut().for_each(|value| *value += 1);
+/// map.iter_mut().for_each(|(key, value)| *value += key);
+/// *map.get_mut(3).unwrap() = 7;
+/// let [first, last] = map.get_disjoint_mut([0, 3]).unwrap();
+/// std::mem::swap(first, last);
+/// map.retain(|key, _| key != 1);
+/// assert_eq!(map.values().copied().collect::<Vec<_>>(), [7, 23, 1]);
+/// assert!(map.capacity() >= 4 && map.drain().eq([(0, 7), (2, 23), (3, 1)]));
+/// map.clear();
+/// assert!(map.is_empty());
+/// ```
 pub struct SecondaryMap<K, V, M: Memory = Heap> {
     slots: Stack<Option<(K, V)>, Rows, M>,
     len: usize,
@@ -447,7 +464,7 @@ impl<K: Clone, V: Clone, M: Memory + Clone> Clone for SparseSecondaryMap<K, V, M
 
 // ---- iteration ----
 
-/// The keys and values of a secondary map, in the order of the slots: shared, mutable or by value.
+/// The keys and values in the order of the slots, shared, mutable or by value, of a map: [`SecondaryMap`].
 #[derive(Clone, Debug)]
 pub struct Entries<I> {
     pairs: I,
@@ -518,6 +535,13 @@ pub trait Map<K> {
 ///     *map.entry(key).unwrap().or_insert(0) += 1;
 /// }
 /// assert_eq!((map[1], map[2]), (2, 1));
+///
+/// let entry = map.entry(3).unwrap().and_modify(|value| *value = 9);
+/// assert_eq!((entry.key(), *entry.or_insert_with(|| 5), *map.entry(4).unwrap().or_default()), (3, 5, 0));
+/// let Some(Entry::Occupied(entry)) = map.entry(3) else { panic!() };
+/// *entry.into_mut() += 1;
+/// assert_eq!(map[3], 6);
+/// # use toft_pools::secondary::Entry;
 /// ```
 #[derive(Debug)]
 pub enum Entry<'a, K, S> {
@@ -527,14 +551,14 @@ pub enum Entry<'a, K, S> {
     Vacant(VacantEntry<'a, K, S>),
 }
 
-/// A key that has a value.
+/// A key that has a value: [`Entry::Occupied`].
 #[derive(Debug)]
 pub struct OccupiedEntry<'a, K, S> {
     map: &'a mut S,
     key: K,
 }
 
-/// A key that has no value.
+/// A key that has no value: [`Entry::Vacant`].
 #[derive(Debug)]
 pub struct VacantEntry<'a, K, S> {
     map: &'a mut S,

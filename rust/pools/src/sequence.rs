@@ -184,6 +184,12 @@ macro_rules! indexed {
 
             #[doc = concat!("Returns unused memory. Nothing happens if the ", $noun, " is fixed, or if there is no memory")]
             /// for the smaller copy.
+            ///
+            /// ```
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::<u8>::with_capacity(9);")]
+            /// values.shrink_to_fit();
+            /// assert_eq!(values.capacity(), 0);
+            /// ```
             pub fn shrink_to_fit(&mut self) {
                 self.shrink_to(0);
             }

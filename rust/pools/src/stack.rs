@@ -43,6 +43,11 @@ pub struct Stack<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
 
 impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// An empty stack that grows, of the layout of its type.
+    ///
+    /// ```
+    /// let mut values: toft_pools::Stack<u8> = toft_pools::Stack::any_in(toft::Heap);
+    /// values.push(1);
+    /// ```
     pub fn any_in(memory: M) -> Self {
         Stack { slots: Slots::new_in(memory), len: 0, fixed: false }
     }

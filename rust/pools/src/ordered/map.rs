@@ -108,6 +108,11 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     }
 
     /// An empty map that grows, of the layout of its type.
+    ///
+    /// ```
+    /// let mut map: toft_pools::OrderedMap<u8, char> = toft_pools::OrderedMap::any_in(toft::Heap);
+    /// map.insert(1, 'a');
+    /// ```
     pub fn any_in(memory: M) -> Self {
         OrderedMap { tree: Tree::new_in(memory) }
     }
