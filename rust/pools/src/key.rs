@@ -465,7 +465,7 @@ impl<T, G: Generation> fmt::Debug for Handle<T, G> {
 
 // ---- key types of a program ----
 
-/// A key type of a program, declared by a macro: [`new_key_type`]. It is a handle that only pools with this key
+/// A key type of a program, declared by a macro: [`new_key_type`](crate::new_key_type). It is a handle that only pools with this key
 /// take. Its constant `NULL` and its functions `is_null`, `index`, `to_bits` and `from_bits` are those of [`Handle`].
 ///
 /// # Safety
