@@ -601,6 +601,12 @@ unsafe impl Memory for Arena {
     }
 
     #[inline(always)]
+    unsafe fn __grow_inline(&self, p: NonNull<u8>, old: usize, new: Layout) -> Option<NonNull<u8>> {
+        // SAFETY: the caller's contract.
+        unsafe { dispatch::grow_by(self.head, p.as_ptr(), old, new.size(), new.align()) }
+    }
+
+    #[inline(always)]
     unsafe fn __discard(&self, p: NonNull<u8>, layout: Layout) {
         if self.may_free(p, layout) {
             // SAFETY: the caller's contract.

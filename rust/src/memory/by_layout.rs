@@ -140,6 +140,15 @@ pub unsafe trait Memory {
         }
     }
 
+    /// By inline code without a call, an allocation if `old` is 0, else growth in place. `None`: it is not possible, and
+    /// nothing has changed. Contract: as for `grow`; the size of `new` is not 0.
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn __grow_inline(&self, p: NonNull<u8>, old: usize, new: Layout) -> Option<NonNull<u8>> {
+        let _ = (p, old, new);
+        None
+    }
+
     /// As `deallocate`; arenas omit calls that would free nothing.
     #[doc(hidden)]
     #[inline(always)]
@@ -275,6 +284,12 @@ macro_rules! memory_by_deref {
         unsafe fn __resize(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Allocated {
             // SAFETY: as above.
             unsafe { (**self).__resize(p, old, new, site) }
+        }
+
+        #[inline(always)]
+        unsafe fn __grow_inline(&self, p: NonNull<u8>, old: usize, new: Layout) -> Option<NonNull<u8>> {
+            // SAFETY: as above.
+            unsafe { (**self).__grow_inline(p, old, new) }
         }
 
         #[inline(always)]

@@ -179,6 +179,32 @@ pub unsafe fn resize_by(
     }
 }
 
+/// Allocates if `old` is 0, else grows `p` in place, both without a call. `None`: it does not fit, or `p` is not the newest
+/// allocation, or an instrument must see the call.
+///
+/// # Safety
+/// As for [`resize`]; and `new` is not 0.
+#[inline(always)]
+pub unsafe fn grow_by(head: NonNull<Head>, p: *mut u8, old: usize, new: usize, align: usize) -> Start {
+    // SAFETY: the head is alive.
+    unsafe {
+        let h = head.as_ptr();
+        let (cursor, limit) = ((*h).cursor.get(), (*h).limit.get().addr());
+        let at = match old {
+            0 if align <= 8 => cursor.addr(),
+            0 => cursor.addr().wrapping_add(align - 1) & !(align - 1),
+            _ if (*h).epoch.get() & 1 != 0 || cursor.addr().wrapping_sub(p.addr()) != round8(old) => return None,
+            _ => p.addr(),
+        };
+        if (limit.wrapping_sub(at.wrapping_add(new)) as isize) < 0 {
+            return None;
+        }
+        assert_unchecked(at != 0); // M1
+        (*h).cursor.set(cursor.with_addr(at + round8(new)));
+        NonNull::new(cursor.with_addr(at))
+    }
+}
+
 #[cold]
 #[inline(never)]
 unsafe fn resize_slow(head: NonNull<Head>, p: *mut u8, old: usize, new: usize, align: usize, site: Site) -> Start {

@@ -1,7 +1,7 @@
 //! The contenders of each workload.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::{ordered, pools, sequences, sets};
+use crate::{hashes, ordered, pools, sequences, sets};
 
 pub struct All;
 
@@ -81,5 +81,23 @@ impl ordered::Contenders for All {
         crate::indexset::ordered_sets(rows);
         #[cfg(feature = "toft")]
         crate::toft::ordered_sets(rows);
+    }
+}
+
+impl hashes::Contenders for All {
+    fn hits(rows: &mut hashes::Hashes) {
+        crate::standard::hash_hits(rows);
+        #[cfg(feature = "hashbrown")]
+        crate::hashbrown::hash_hits(rows);
+        #[cfg(feature = "toft")]
+        crate::toft::hash_hits(rows);
+    }
+
+    fn rounds(rows: &mut hashes::Hashes) {
+        crate::standard::hash_rounds(rows);
+        #[cfg(feature = "hashbrown")]
+        crate::hashbrown::hash_rounds(rows);
+        #[cfg(feature = "toft")]
+        crate::toft::hash_rounds(rows);
     }
 }

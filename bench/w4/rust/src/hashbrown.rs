@@ -2,6 +2,7 @@
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
+use crate::hashes::Hashes;
 use crate::ordered::{Map, Ordered};
 use crate::payload::Payload;
 use crate::sets::{Dict, Dicts, Set, Sets};
@@ -40,4 +41,12 @@ pub fn maps(rows: &mut Ordered) {
 pub fn ordered_sets(rows: &mut Ordered) {
     let n = rows.n();
     rows.add("hashbrown", move || HashSet::<u64>::with_capacity(n));
+}
+
+pub fn hash_hits(rows: &mut Hashes) {
+    rows.hits("hashbrown", HashMap::<u64, u64>::new());
+}
+
+pub fn hash_rounds(rows: &mut Hashes) {
+    rows.rounds("hashbrown", |round| round(&mut HashMap::<u64, u64>::new()));
 }

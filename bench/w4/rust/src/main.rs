@@ -14,6 +14,7 @@ mod contenders;
 mod generational_arena;
 #[cfg(feature = "hashbrown")]
 mod hashbrown;
+mod hashes;
 mod heap;
 #[cfg(feature = "indexset")]
 mod indexset;
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
     cases.extend(sets::cases::<All>(large, 10));
     cases.extend(pools::cases::<All>(large));
     cases.extend(ordered::cases::<All>([large, 10 * large]));
+    cases.extend(hashes::cases::<All>(10 * large));
     let is_selected = |name: &str, pattern: &Option<String>| {
         name.is_empty() || pattern.as_ref().is_none_or(|pattern| is_like(name, pattern))
     };

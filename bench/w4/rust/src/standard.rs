@@ -2,6 +2,7 @@
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
+use crate::hashes::Hashes;
 use crate::ordered::{Map, Ordered, COUNT};
 use crate::payload::{Item, Payload};
 use crate::sequences::{Ends, Front, Rows};
@@ -283,4 +284,12 @@ pub fn ordered_sets(rows: &mut Ordered) {
     let n = rows.n();
     rows.add("BTreeSet", BTreeSet::new);
     rows.add("HashSet", move || HashSet::<u64>::with_capacity(n));
+}
+
+pub fn hash_hits(rows: &mut Hashes) {
+    rows.hits("HashMap", HashMap::<u64, u64>::new());
+}
+
+pub fn hash_rounds(rows: &mut Hashes) {
+    rows.rounds("HashMap", |round| round(&mut HashMap::<u64, u64>::new()));
 }

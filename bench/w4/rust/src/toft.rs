@@ -2,12 +2,14 @@
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
+use crate::hashes::Hashes;
 use crate::ordered::{Map, Ordered, COUNT};
 use crate::payload::{Item, Payload, Value};
 use crate::pools::{self, Pools};
 use crate::sequences::{Ends, Front, Rows as Sequences};
 use crate::sets::{Dict, Dicts, Scan, Scans, Set, Sets};
-use crate::standard::{sum_keys, sum_pairs};
+use crate::standard::{dict, map_verbs, set, sum_keys, sum_pairs};
+use toft::collections::{HashMap, HashSet};
 use toft::Arena;
 use toft::{Heap, Memory};
 use toft_pools::{Columns, DensePool, FieldLayout, Handle, Key, List, Pool, Queue, Rows, Stack};
@@ -391,22 +393,34 @@ impl Scan for OrderedSet<i64> {
     }
 }
 
+set!(HashSet<'static, i64>);
+dict!(HashMap<'static, i64, V>);
+
+fn reserved<C>(mut c: C, reserve: impl FnOnce(&mut C)) -> C {
+    reserve(&mut c);
+    c
+}
+
 pub fn sets(rows: &mut Sets) {
     let most = rows.most();
-    rows.add("toft", OrderedSet::<i64>::new);
-    rows.fresh("toft fresh", OrderedSet::<i64>::new);
-    rows.add("toft fixed", || OrderedSet::<i64>::fixed(most));
-    rows.add("toft arena", || housed(OrderedSet::<i64, _>::new_in));
+    rows.add("toft", || housed(|arena| reserved(arena.set(), |set| set.reserve(most))));
+    rows.fresh("toft fresh", || housed(Arena::set::<i64>));
+    rows.add("toft ordered", OrderedSet::<i64>::new);
+    rows.fresh("toft ordered fresh", OrderedSet::<i64>::new);
+    rows.add("toft ordered fixed", || OrderedSet::<i64>::fixed(most));
+    rows.add("toft ordered arena", || housed(OrderedSet::<i64, _>::new_in));
 }
 
 pub fn dicts<const P: usize>(rows: &mut Dicts<P>) {
     let most = rows.most();
-    rows.add("toft", OrderedMap::<i64, Payload<P>>::new);
-    rows.fresh("toft fresh", OrderedMap::<i64, Payload<P>>::new);
-    rows.add("toft fixed", || OrderedMap::<i64, Payload<P>>::fixed(most));
-    rows.add("toft columns", OrderedMap::<i64, Payload<P>, Columns>::default);
-    rows.add("toft columns fixed", || OrderedMap::<i64, Payload<P>, Columns>::any_fixed_in(most, Heap));
-    rows.add("toft arena", || housed(OrderedMap::<i64, Payload<P>, Rows, _>::new_in));
+    rows.add("toft", || housed(|arena| reserved(arena.map(), |map| map.reserve(most))));
+    rows.fresh("toft fresh", || housed(Arena::map::<i64, Payload<P>>));
+    rows.add("toft ordered", OrderedMap::<i64, Payload<P>>::new);
+    rows.fresh("toft ordered fresh", OrderedMap::<i64, Payload<P>>::new);
+    rows.add("toft ordered fixed", || OrderedMap::<i64, Payload<P>>::fixed(most));
+    rows.add("toft ordered columns", OrderedMap::<i64, Payload<P>, Columns>::default);
+    rows.add("toft ordered columns fixed", || OrderedMap::<i64, Payload<P>, Columns>::any_fixed_in(most, Heap));
+    rows.add("toft ordered arena", || housed(OrderedMap::<i64, Payload<P>, Rows, _>::new_in));
 }
 
 pub fn scans(rows: &mut Scans) {
@@ -447,4 +461,43 @@ pub fn ordered_sets(rows: &mut Ordered) {
     let n = rows.n();
     rows.add("toft", OrderedSet::<u64>::new);
     rows.add("toft fixed", move || OrderedSet::<u64>::fixed(n));
+}
+
+// ---- hash maps ----
+
+impl Map for HashMap<'_, u64, u64> {
+    map_verbs!();
+}
+
+impl<M: Map> Map for Housed<M> {
+    #[inline(always)]
+    fn insert(&mut self, key: u64) -> bool {
+        self.c.insert(key)
+    }
+    #[inline(always)]
+    fn get(&self, key: u64) -> Option<u64> {
+        self.c.get(key)
+    }
+    #[inline(always)]
+    fn remove(&mut self, key: u64) -> bool {
+        self.c.remove(key)
+    }
+    fn sum(&self) -> u64 {
+        self.c.sum()
+    }
+    fn len(&self) -> usize {
+        self.c.len()
+    }
+}
+
+pub fn hash_hits(rows: &mut Hashes) {
+    rows.hits("toft", housed(Arena::map));
+}
+
+pub fn hash_rounds(rows: &mut Hashes) {
+    let mut arena = Arena::new();
+    rows.rounds("toft", move |round| {
+        round(&mut arena.map::<u64, u64>());
+        arena.reset();
+    });
 }

@@ -76,6 +76,14 @@ impl<'m, T, A: Memory> Buffer<Array<T>, &'m A> {
     #[inline(never)]
     #[track_caller]
     fn grown_by_one(at: NonNull<u8>, capacity: usize, memory: &'m A) -> (NonNull<u8>, usize) {
+        // Twice as many, or the least number, is one more at least.
+        Self::grown(at, capacity, 0, memory).unwrap_or_else(|| Self::moved_by_one(at, capacity, memory))
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn moved_by_one(at: NonNull<u8>, capacity: usize, memory: &'m A) -> (NonNull<u8>, usize) {
         // SAFETY: the parts of a buffer, which gets the new ones.
         let mut this = ManuallyDrop::new(unsafe { Self::from_parts(at, capacity, memory) });
         unwrap_infallible(this.grow(capacity, 1));
@@ -86,7 +94,34 @@ impl<'m, T, A: Memory> Buffer<Array<T>, &'m A> {
     #[inline(never)]
     #[track_caller]
     fn grow_by<E: ErrorMode>(&mut self, len: usize, more: usize) -> Result<(), E> {
+        match Self::grown(self.at, self.capacity, len.saturating_add(more), self.memory()) {
+            Some(grown) => {
+                (self.at, self.capacity) = grown;
+                Ok(())
+            }
+            None => self.move_by(len, more),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn move_by<E: ErrorMode>(&mut self, len: usize, more: usize) -> Result<(), E> {
         self.grow(len, more)
+    }
+
+    /// Growth by inline code, to as many elements as `grow` requests: of an empty buffer, and in place. `None`: it is not
+    /// possible, and nothing has changed.
+    #[inline(always)]
+    fn grown(at: NonNull<u8>, capacity: usize, needed: usize, memory: &'m A) -> Option<(NonNull<u8>, usize)> {
+        if size_of::<T>() == 0 {
+            return None;
+        }
+        // The present bytes fit an isize, so that twice as many fit a usize.
+        let new = needed.max(2 * capacity).max(least_capacity(size_of::<T>()));
+        let layout = Array::<T>::layout(new).ok()?;
+        // SAFETY: an allocation of the memory for that many elements, or none.
+        Some((unsafe { memory.__grow_inline(at, capacity * size_of::<T>(), layout)? }, new))
     }
 
     #[inline(always)]
