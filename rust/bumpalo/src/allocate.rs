@@ -61,6 +61,12 @@ unsafe impl<const MIN_ALIGN: usize> Memory for Bump<MIN_ALIGN> {
     }
 
     #[inline(always)]
+    unsafe fn __grow_inline(&self, p: NonNull<u8>, old: usize, new: Layout) -> Option<NonNull<u8>> {
+        // SAFETY: as above.
+        unsafe { self.arena.__grow_inline(p, old, Self::aligned(new).ok()?) }
+    }
+
+    #[inline(always)]
     unsafe fn __discard(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: as above.
         unsafe { self.arena.__discard(p, layout) }

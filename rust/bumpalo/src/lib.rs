@@ -21,7 +21,7 @@
 //!
 //! Names and features are those of bumpalo 3.20: `collections`, `boxed`, `allocator-api2`, `allocator_api`, `serde`,
 //! `std`. Two are added: `cache`, on by default, uses the thread's cache of blocks, and needs the standard library;
-//! `next` has the calls that bumpalo's repository has and 3.20 lacks.
+//! `next` has what bumpalo's repository has and 3.20 lacks: `emplace...`, raw checkpoints, and `Allocator` for `Bump` by value.
 //!
 //! # What differs
 //!

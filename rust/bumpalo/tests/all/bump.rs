@@ -254,7 +254,7 @@ fn allocator() {
     vec.extend(0..1000usize);
     assert_eq!(vec.as_ptr() as usize % 16, 0);
     assert!(vec.iter().copied().eq(0..1000usize));
-    let one = (&bump).allocate(Layout::new::<u8>()).unwrap();
+    let one = Allocator::allocate(&&bump, Layout::new::<u8>()).unwrap();
     assert_eq!(one.cast::<u8>().as_ptr() as usize % 16, 0);
     let mut map = hashbrown::HashMap::new_in(&bump);
     map.insert("a", 1);
@@ -474,4 +474,27 @@ fn a_box_of_the_allocator_is_rebuilt_from_its_pointer() {
     assert_eq!(bump.allocated_bytes(), 0);
     let two = allocator_api2::boxed::Box::new_in(2u16, &bump);
     assert_eq!((*two, bump.allocated_bytes()), (2, 8));
+}
+
+#[test]
+#[cfg(all(feature = "allocator-api2", feature = "next"))]
+fn a_vector_may_own_its_bump() {
+    use allocator_api2::{alloc::Allocator, boxed::Box, vec::Vec};
+
+    let mut numbers = Vec::new_in(Bump::<16>::with_min_align());
+    (0..1000u32).for_each(|n| numbers.push(n));
+    let mut moved = std::boxed::Box::new(numbers); // and its allocator with it
+    moved.extend(1000..2000);
+    assert!(moved.iter().copied().eq(0..2000) && moved.as_ptr() as usize % 16 == 0);
+    assert!(moved.allocator().allocated_bytes() >= 8000);
+
+    let bump = Bump::new();
+    let dynamic: &dyn Allocator = &bump;
+    let layout = Layout::new::<[u64; 4]>();
+    let p = dynamic.allocate_zeroed(layout).unwrap();
+    assert_eq!(p.len(), 32);
+    // SAFETY: as allocated.
+    unsafe { dynamic.deallocate(p.cast(), layout) };
+    let one = Box::new_in(1, bump);
+    assert_eq!(*one, 1);
 }
