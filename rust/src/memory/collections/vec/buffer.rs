@@ -84,6 +84,15 @@ impl<'m, T, A: Memory> Buffer<Array<T>, &'m A> {
     #[inline(never)]
     #[track_caller]
     fn moved_by_one(at: NonNull<u8>, capacity: usize, memory: &'m A) -> (NonNull<u8>, usize) {
+        let (new, site) = ((2 * capacity).max(least_capacity(size_of::<T>())), CallSite::caller(false));
+        if let (1.., 1.., Ok(old), Ok(layout)) =
+            (size_of::<T>(), capacity, Array::<T>::layout(capacity), Array::<T>::layout(new))
+        {
+            // SAFETY: an allocation of the memory with the layout `old`.
+            if let Ok(at) = unsafe { memory.__resize(at, old, layout, site) } {
+                return (at, new);
+            }
+        }
         // SAFETY: the parts of a buffer, which gets the new ones.
         let mut this = ManuallyDrop::new(unsafe { Self::from_parts(at, capacity, memory) });
         unwrap_infallible(this.grow(capacity, 1));
