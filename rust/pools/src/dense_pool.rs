@@ -129,7 +129,10 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> DensePool<T, L, K, M> {
     #[inline]
     #[track_caller]
     pub fn insert(&mut self, value: T) -> K {
-        self.try_insert(value).unwrap_or_else(|_| capacity_panic())
+        match self.try_insert(value) {
+            Ok(key) => key,
+            Err(_) => capacity_panic(), // not in a closure, so that the panic has the caller's location
+        }
     }
 
     /// As [`insert`](DensePool::insert), with an error instead of a panic.
@@ -163,7 +166,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> DensePool<T, L, K, M> {
     /// ```
     ///
     /// # Panics
-    /// As [`insert`](DensePool::insert). If the closure panics, nothing has changed.
+    /// As [`insert`](DensePool::insert), after the closure ran. If the closure panics, nothing has changed.
     #[track_caller]
     pub fn insert_with(&mut self, value: impl FnOnce(K) -> T) -> K {
         if self.start == 0 {

@@ -504,7 +504,8 @@ impl<V, K: KeyType> Key<V> for K {
     }
 }
 
-/// Declares key types, so that the keys of two pools of the same values cannot be confused.
+/// Declares key types, so that the keys of two pools of the same values cannot be confused. With the feature `serde` they can be
+/// serialized.
 ///
 /// ```
 /// use toft_pools::{Pool, Rows, SecondaryMap};
@@ -541,6 +542,8 @@ macro_rules! new_key_type {
             }
         }
 
+        $crate::__serialized_key!($Name);
+
         #[allow(dead_code)]
         impl $Name {
             /// The key of no value; the default.
@@ -563,6 +566,32 @@ macro_rules! new_key_type {
             }
         }
     )*};
+}
+
+#[cfg(feature = "serde")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __serialized_key {
+    ($Name:ident) => {
+        impl $crate::__serde::Serialize for $Name {
+            fn serialize<S: $crate::__serde::Serializer>(&self, to: S) -> ::core::result::Result<S::Ok, S::Error> {
+                $crate::__serde::Serialize::serialize(&self.0, to)
+            }
+        }
+
+        impl<'de> $crate::__serde::Deserialize<'de> for $Name {
+            fn deserialize<D: $crate::__serde::Deserializer<'de>>(from: D) -> ::core::result::Result<Self, D::Error> {
+                $crate::__serde::Deserialize::deserialize(from).map($Name)
+            }
+        }
+    };
+}
+
+#[cfg(not(feature = "serde"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __serialized_key {
+    ($Name:ident) => {};
 }
 
 #[cfg(test)]

@@ -103,6 +103,9 @@ mod serde;
 mod slots;
 pub mod stack;
 
+#[cfg(feature = "serde")]
+#[doc(hidden)]
+pub use ::serde as __serde;
 pub use capacity_error::CapacityError;
 pub use column_views::{ColumnarViews, ColumnsIter, ColumnsIterMut};
 pub use columnar::{Columnar, ColumnarClone};

@@ -17,7 +17,7 @@ mod traits;
 
 pub use iter::{IntoIter, Iter, IterMut};
 
-/// A double-ended queue in a ring buffer, growing or fixed, in any [`Memory`], with the interface of
+/// A double-ended queue in a ring buffer, growing or fixed, in any [`Memory`], with the names of
 /// [`VecDeque`](alloc::collections::VecDeque). Insertion at either end is O(1) amortised; removal at either end and access
 /// by position are O(1).
 /// The number of slots is a power of two, so that a position needs a mask and no comparison:

@@ -18,8 +18,9 @@ use toft::{Heap, Memory};
 /// keys have a value, [`SparseSecondaryMap`] is smaller.
 ///
 /// The pool does not know the map: the value of a removed key stays until the key is removed here too, or until a later key
-/// of the same slot is inserted. A key that is older than the present one of its slot is ignored. Keys of two pools must not
-/// be mixed.
+/// of the same slot is inserted. A key that is older than the present one of its slot is ignored: one with fewer uses, of
+/// up to half of the uses that a slot has (2^30 of a handle's default), so that a map with a value of a removed key must
+/// not be used for longer. Keys of two pools must not be mixed. The largest index, which no pool returns, is ignored.
 ///
 /// ```
 /// use toft_pools::{Pool, SecondaryMap};
@@ -224,9 +225,29 @@ macro_rules! secondary {
             pub fn new() -> Self {
                 Self::new_in(Heap)
             }
+
+            /// As [`new`](Self::new), with memory for `n` values.
+            ///
+            /// # Panics
+            /// There is no memory.
+            #[track_caller]
+            pub fn with_capacity(n: usize) -> Self {
+                Self::with_capacity_in(n, Heap)
+            }
         }
 
         impl<K: Key<()>, V, M: Memory> $Name<K, V, M> {
+            /// As [`new`](Self::new), with memory for `n` values.
+            ///
+            /// # Panics
+            /// There is no memory.
+            #[track_caller]
+            pub fn with_capacity_in(n: usize, memory: M) -> Self {
+                let mut map = Self::new_in(memory);
+                map.slots.reserve(n);
+                map
+            }
+
             /// Whether there are no values.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0

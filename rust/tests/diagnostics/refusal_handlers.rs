@@ -246,3 +246,23 @@ fn captures_of_a_refusal_handler_may_panic_when_dropped() {
     assert!(arena.try_alloc([0u8; 200]).is_ok());
     drop(arena); // the panic does not stop the release
 }
+
+#[test]
+fn the_growth_of_a_vector_asks_once_for_each_size_with_its_callers_place() {
+    let refusals = Arc::new(Mutex::new(vec![]));
+    let arena = Options::new().budget(64).create().unwrap();
+    let log = refusals.clone();
+    arena.on_refusal(move |refusal| log.lock().map(|mut log| log.push(refusal.size)).ok().and(None)).unwrap();
+    let mut vec = arena.vec::<u64>();
+    (0..8).for_each(|n| vec.push(n));
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| vec.push(8))).is_err());
+    assert_eq!((vec.len(), &*refusals.lock().unwrap()), (8, &vec![128, 72]));
+
+    let arena = checked();
+    let (mut vec, mut text) = (arena.vec::<u8>(), arena.string());
+    let line = line!() + 1;
+    vec.push(1);
+    text.push('a');
+    let lines: Vec<_> = arena.allocations().iter().map(|found| found.site.line).collect();
+    assert_eq!(lines, [line, line + 1]);
+}

@@ -23,6 +23,9 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     #[track_caller]
     pub fn swap(&mut self, i: usize, j: usize) {
         assert!(i.max(j) < self.len(), "toft: no value at position {} of {}", i.max(j), self.len());
+        if i == j {
+            return;
+        }
         let (raw, i, j) = (self.slots.raw(), self.slot_at(i), self.slot_at(j));
         // SAFETY: both slots have values, which are written back.
         unsafe {
@@ -151,7 +154,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
 }
 
 impl<T, M: Memory> Queue<T, Rows, M> {
-    /// Moves the values so that they are one slice.
+    /// Moves the values so that they are one slice. O(n).
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::new();
@@ -161,12 +164,21 @@ impl<T, M: Memory> Queue<T, Rows, M> {
     /// assert_eq!(queue.as_slices(), (&[1, 2, 3][..], &[][..]));
     /// ```
     pub fn make_contiguous(&mut self) -> &mut [T] {
-        if !self.as_slices().1.is_empty() {
-            let (raw, n) = (self.slots.raw().cast::<MaybeUninit<T>>(), self.slots.capacity());
-            // SAFETY: all slots, which are adjacent rows without data beside the values.
-            let slots = unsafe { core::slice::from_raw_parts_mut(raw.as_ptr(), n) };
-            slots.rotate_left(self.slot_at(0));
-            (self.head, self.tail) = (0, self.len());
+        let (front, back) = (self.as_slices().0.len(), self.as_slices().1.len());
+        if back > 0 {
+            let (raw, n) = (self.slots.raw(), self.slots.capacity());
+            if front <= n - front - back {
+                // SAFETY: the slots from `back` to `back + front` are free; then those from 0 to `front` are.
+                unsafe {
+                    Rows::shift(raw, 0, front, back);
+                    Rows::copy(raw, n - front, raw, 0, front);
+                }
+            } else {
+                let slots = raw.cast::<MaybeUninit<T>>().as_ptr();
+                // SAFETY: all slots, which are adjacent rows without data beside the values; more than a third are used.
+                unsafe { core::slice::from_raw_parts_mut(slots, n) }.rotate_left(n - front);
+            }
+            (self.head, self.tail) = (0, front + back);
         }
         self.as_mut_slices().0
     }

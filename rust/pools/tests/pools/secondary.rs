@@ -162,3 +162,16 @@ fn mapped_values_have_the_same_keys() {
     assert!(panics(|| dense.map_values(|_, value| if value.number == 30 { panic!() } else { value })).is_err());
     ledger.assert_empty();
 }
+
+#[test]
+fn swaps_of_one_position_and_a_wrapped_pair_in_a_large_queue() {
+    let mut queue = toft_pools::Queue::with_capacity(64);
+    queue.push_back(Box::new(1));
+    queue.push_front(Box::new(0));
+    queue.swap(0, 0);
+    assert_eq!(queue.make_contiguous().iter().map(|value| **value).collect::<Vec<_>>(), [0, 1]);
+    queue.extend((2..64).map(Box::new));
+    queue.rotate_left(40);
+    queue.make_contiguous().sort();
+    assert!(queue.iter().map(|value| **value).eq(0..64));
+}

@@ -164,6 +164,13 @@ fn secondary_maps_have_the_same_keys() {
     stored.as_array_mut().unwrap().remove(0);
     assert!(from_value::<SecondaryMap<Handle<String>, u32>>(stored).is_err());
 
+    toft_pools::new_key_type! {
+        struct Key;
+    }
+    let mut keyed = Pool::<_, Rows, Key>::with_key();
+    let key = keyed.insert(7);
+    assert_eq!(from_value::<Key>(to_value(key).unwrap()).unwrap(), key);
+
     let sparse: SparseSecondaryMap<_, _> = map.iter().map(|(key, value)| (key, *value)).collect();
     let back: SparseSecondaryMap<Handle<String>, u32> = from_value(to_value(&sparse).unwrap()).unwrap();
     assert!(back == sparse && back.len() == map.len());

@@ -138,8 +138,8 @@ macro_rules! vec {
         $crate::collections::Vec::new_in($memory)
     };
     (in $memory:expr; $element:expr; $n:expr) => {{
-        let mut vec = $crate::collections::Vec::new_in($memory);
-        vec.resize($n, $element);
+        let (element, mut vec) = ($element, $crate::collections::Vec::new_in($memory));
+        vec.resize($n, element);
         vec
     }};
     (in $memory:expr; $($element:expr),+ $(,)?) => {

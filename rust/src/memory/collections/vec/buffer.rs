@@ -77,25 +77,34 @@ impl<'m, T, A: Memory> Buffer<Array<T>, &'m A> {
     #[track_caller]
     fn grown_by_one(at: NonNull<u8>, capacity: usize, memory: &'m A) -> (NonNull<u8>, usize) {
         // Twice as many, or the least number, is one more at least.
-        Self::grown(at, capacity, 0, memory).unwrap_or_else(|| Self::moved_by_one(at, capacity, memory))
+        match Self::grown(at, capacity, 0, memory) {
+            Some(grown) => grown,
+            None => Self::moved_by_one(at, capacity, memory), // not in a closure, which has no caller
+        }
     }
 
     #[cold]
     #[inline(never)]
     #[track_caller]
     fn moved_by_one(at: NonNull<u8>, capacity: usize, memory: &'m A) -> (NonNull<u8>, usize) {
-        let (new, site) = ((2 * capacity).max(least_capacity(size_of::<T>())), CallSite::caller(false));
+        let (site, twice) = (CallSite::caller(false), capacity.saturating_mul(2).max(least_capacity(size_of::<T>())));
         if let (1.., 1.., Ok(old), Ok(layout)) =
-            (size_of::<T>(), capacity, Array::<T>::layout(capacity), Array::<T>::layout(new))
+            (size_of::<T>(), capacity, Array::<T>::layout(capacity), Array::<T>::layout(twice))
         {
             // SAFETY: an allocation of the memory with the layout `old`.
             if let Ok(at) = unsafe { memory.__resize(at, old, layout, site) } {
-                return (at, new);
+                return (at, twice);
             }
         }
         // SAFETY: the parts of a buffer, which gets the new ones.
         let mut this = ManuallyDrop::new(unsafe { Self::from_parts(at, capacity, memory) });
-        unwrap_infallible(this.grow(capacity, 1));
+        if size_of::<T>() == 0 || capacity == 0 {
+            unwrap_infallible(this.grow(capacity, 1));
+        } else {
+            // One more, which may be what was refused.
+            let one_more = if twice > capacity + 1 { this.resize(capacity + 1, site) } else { Err(AllocError) };
+            unwrap_infallible(one_more.map_err(|_| refused::<T, _>(Some(capacity + 1))));
+        }
         (this.at, this.capacity)
     }
 
