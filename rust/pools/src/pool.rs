@@ -115,6 +115,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// The pool is fixed and each slot has a value or is retired, keys cannot address more slots, or there is no
     /// memory.
     #[inline(always)]
+    #[track_caller]
     pub fn insert(&mut self, value: T) -> K {
         if !self.free_list.has_next() && self.prepare_slot().is_err() {
             pool_full()
@@ -156,6 +157,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// # Panics
     /// As [`insert`](Pool::insert). If the closure panics, nothing has changed.
     #[inline]
+    #[track_caller]
     pub fn insert_with(&mut self, value: impl FnOnce(K) -> T) -> K {
         if !self.free_list.has_next() && self.prepare_slot().is_err() {
             pool_full()
@@ -478,12 +480,14 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
 
 #[cold]
 #[inline(never)]
+#[track_caller]
 fn pool_full() -> ! {
     panic!("toft: the pool is fixed and full, its keys cannot address more slots, or there is no memory")
 }
 
 #[cold]
 #[inline(never)]
+#[track_caller]
 fn capacity_overflow(n: usize) -> ! {
     panic!("toft: no memory for a pool of {n} values, or it is fixed, or its keys cannot address as many slots")
 }

@@ -80,6 +80,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// # Panics
     /// There is no memory for them, keys cannot address as many slots, or the pool is fixed and its capacity is too
     /// small.
+    #[track_caller]
     pub fn reserve(&mut self, more: usize) {
         if self.try_reserve(more).is_err() {
             capacity_overflow(more)

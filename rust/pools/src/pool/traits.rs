@@ -107,20 +107,29 @@ impl<T, K: Key<T>, M: Memory> Index<K> for Pool<T, Rows, K, M> {
     /// # Panics
     /// The key is stale.
     #[inline]
+    #[track_caller]
     fn index(&self, key: K) -> &T {
-        self.get(key).unwrap_or_else(|| missing())
+        match self.get(key) {
+            Some(value) => value,
+            None => missing(),
+        }
     }
 }
 
 impl<T, K: Key<T>, M: Memory> IndexMut<K> for Pool<T, Rows, K, M> {
     #[inline]
+    #[track_caller]
     fn index_mut(&mut self, key: K) -> &mut T {
-        self.get_mut(key).unwrap_or_else(|| missing())
+        match self.get_mut(key) {
+            Some(value) => value,
+            None => missing(),
+        }
     }
 }
 
 #[cold]
 #[inline(never)]
+#[track_caller]
 fn missing() -> ! {
     panic!("toft: the pool has no value under this key")
 }

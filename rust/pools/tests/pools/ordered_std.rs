@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::panic::catch_unwind;
 
-use toft_pools::{ordered_map::Entry, OrderedMap, OrderedSet};
+use toft_pools::{ordered_map::Entry, DensePool, Handle, OrderedMap, OrderedSet, Pool};
 
 #[test]
 fn map_range() {
@@ -148,7 +148,7 @@ fn panics_have_the_callers_location() {
         map
     };
     type CapacityError = OrderedMap<i32, char>;
-    let calls: [fn(CapacityError) -> usize; 13] = [
+    let calls: [fn(CapacityError) -> usize; 19] = [
         |mut map| map.insert(2, 'b').map_or(0, char::len_utf8),
         |mut map| {
             map.reserve(1);
@@ -168,6 +168,15 @@ fn panics_have_the_callers_location() {
         |_| OrderedMap::<u64, u64>::with_capacity(usize::MAX).len(),
         |_| OrderedSet::<u64>::fixed(usize::MAX).len(),
         |_| OrderedSet::from_sorted([2, 1]).len(),
+        |_| Pool::fixed(0).insert('a').index() as usize,
+        |_| Pool::new()[Handle::<usize>::NULL],
+        |_| {
+            Pool::<u8>::fixed(0).reserve(1);
+            0
+        },
+        |_| DensePool::fixed(0).insert('a').index() as usize,
+        |_| Pool::<u8>::with_capacity(usize::MAX).len(),
+        |_| Pool::<u8>::fixed(usize::MAX).len(),
     ];
     for (i, call) in calls.into_iter().enumerate() {
         FILE.set(String::new());
