@@ -89,7 +89,7 @@
 //!
 //! # Features
 //!
-//! Without features the crate has no dependencies, and compiles in 1.3 times the time of bump-scope. Parts that not every
+//! Without features the crate has no dependencies, and compiles in 1.7 times the time of bump-scope. Parts that not every
 //! program needs are features:
 //!
 //! * `frames`: [`Frames`], [`SharedFrames`], [`SteppedFrames`]. `leases`: [`Leases`], [`Parcel`], [`TaskArena`]. `shared`:

@@ -52,3 +52,13 @@ impl<T> core::error::Error for CapacityError<T> {}
 pub(crate) fn capacity_panic() -> ! {
     panic!("toft: the collection is fixed and full, its handles cannot address more slots, or there is no memory")
 }
+
+/// Unwraps a result. (Not in a closure, so that the location of the panic is the caller's.)
+#[inline(always)]
+#[track_caller]
+pub(crate) fn unwrap_capacity<T, E>(result: Result<T, E>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(_) => capacity_panic(),
+    }
+}

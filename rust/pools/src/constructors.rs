@@ -76,10 +76,7 @@ macro_rules! constructors {
             /// There is no memory.
             #[track_caller]
             pub fn with_capacity_in(n: usize, memory: M) -> Self {
-                match Self::try_with_capacity_in(n, memory) {
-                    Ok(new) => new,
-                    Err(_) => crate::capacity_error::capacity_panic(),
-                }
+                crate::capacity_error::unwrap_capacity(Self::try_with_capacity_in(n, memory))
             }
 
             /// As [`with_capacity_in`](Self::with_capacity_in), with an error instead of a panic.
@@ -104,10 +101,7 @@ macro_rules! constructors {
             /// There is no memory, or keys cannot address that many slots.
             #[track_caller]
             pub fn fixed_in(n: usize, memory: M) -> Self {
-                match Self::try_fixed_in(n, memory) {
-                    Ok(new) => new,
-                    Err(_) => crate::capacity_error::capacity_panic(),
-                }
+                crate::capacity_error::unwrap_capacity(Self::try_fixed_in(n, memory))
             }
 
             /// As [`fixed_in`](Self::fixed_in), with an error instead of a panic.
@@ -168,10 +162,7 @@ macro_rules! constructors {
                 /// There is no memory, or keys cannot address that many slots.
                 #[track_caller]
                 pub fn any_fixed_in(n: usize, memory: M) -> Self {
-                    match Self::try_any_fixed_in(n, memory) {
-                        Ok(new) => new,
-                        Err(_) => crate::capacity_error::capacity_panic(),
-                    }
+                    crate::capacity_error::unwrap_capacity(Self::try_any_fixed_in(n, memory))
                 }
 
                 /// As [`any_fixed_in`](Self::any_fixed_in), with an error instead of a panic.

@@ -6,7 +6,7 @@ use core::fmt;
 use core::iter::{Copied, Zip};
 use core::ops::{Index, IndexMut};
 
-use super::capacity_error::{capacity_panic, CapacityError};
+use super::capacity_error::{unwrap_capacity, CapacityError};
 use super::columnar::Columnar;
 use super::field_layout::{CloneIn, Columns, FieldLayout, Rows};
 use super::key::{generation_seed, Generation, Handle, Key};
@@ -91,9 +91,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Clone> DensePool<T, L, K, M> {
     {
         let mut values = Stack::any_in(self.values.memory().clone());
         let made = if self.is_fixed() { values.fix(self.values.capacity()) } else { values.try_reserve(self.len()) };
-        if made.is_err() {
-            capacity_panic()
-        }
+        unwrap_capacity(made);
         values.extend(self.keys.iter().zip(self.values).map(|(key, value)| change(*key, value)));
         DensePool { values, keys: self.keys, slots: self.slots, free: self.free, start: self.start }
     }
@@ -129,10 +127,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> DensePool<T, L, K, M> {
     #[inline]
     #[track_caller]
     pub fn insert(&mut self, value: T) -> K {
-        match self.try_insert(value) {
-            Ok(key) => key,
-            Err(_) => capacity_panic(), // not in a closure, so that the panic has the caller's location
-        }
+        unwrap_capacity(self.try_insert(value))
     }
 
     /// As [`insert`](DensePool::insert), with an error instead of a panic.
@@ -505,9 +500,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> DensePool<T, L, K, M> {
     /// small.
     #[track_caller]
     pub fn reserve(&mut self, more: usize) {
-        if self.try_reserve(more).is_err() {
-            capacity_panic()
-        }
+        unwrap_capacity(self.try_reserve(more))
     }
 
     /// As [`reserve`](DensePool::reserve), with an error instead of a panic.

@@ -6,7 +6,7 @@ use core::iter::Flatten;
 use core::ops::{Index, IndexMut};
 use core::ptr::NonNull;
 
-use super::capacity_error::{capacity_panic, CapacityError};
+use super::capacity_error::{unwrap_capacity, CapacityError};
 use super::field_layout::Rows;
 use super::key::Key;
 use super::ordered::{IntoValues, OrderedMap, Values, ValuesMut};
@@ -277,10 +277,7 @@ macro_rules! secondary {
             /// There is no memory.
             #[track_caller]
             pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-                match self.try_insert(key, value) {
-                    Ok(before) => before,
-                    Err(_) => capacity_panic(),
-                }
+                unwrap_capacity(self.try_insert(key, value))
             }
 
             /// As [`insert`](Self::insert), with an error instead of a panic.

@@ -1,23 +1,6 @@
 //! Size and memory of ordered maps and sets, as a macro: each method is one of the type, with its documentation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-/// Unwraps a result. (Not in a closure, so that the location of the panic is the caller's.)
-#[inline(always)]
-#[track_caller]
-pub(super) fn unwrap_capacity<T, E>(result: Result<T, E>) -> T {
-    match result {
-        Ok(value) => value,
-        Err(_) => capacity_overflow(),
-    }
-}
-
-/// The panic of a call that cannot return an error.
-#[cold]
-#[track_caller]
-fn capacity_overflow() -> ! {
-    panic!("toft: the map is full, or there is no memory")
-}
-
 /// Passed are the words for the type and its keys, the tree's place in it, its parameters, and a type with keys and values of
 /// `u8` for the examples.
 macro_rules! capacity {
@@ -101,7 +84,7 @@ macro_rules! capacity {
             #[doc = concat!("There is no memory for them, or the ", $noun, " is fixed and may not have so many.")]
             #[track_caller]
             pub fn reserve(&mut self, more: usize) {
-                super::capacity::unwrap_capacity(self.try_reserve(more))
+                crate::capacity_error::unwrap_capacity(self.try_reserve(more))
             }
 
             /// As [`reserve`](Self::reserve), with an error instead of a panic.

@@ -4,10 +4,9 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::capacity::unwrap_capacity;
 use super::map::OrderedMap;
 use super::tree::{value_at, value_at_mut, value_of, Position, Tree};
-use crate::capacity_error::CapacityError;
+use crate::capacity_error::{unwrap_capacity, CapacityError};
 use crate::columnar::Columnar;
 use crate::field_layout::{Columns, FieldLayout, Rows};
 use toft::{Heap, Memory};

@@ -3,9 +3,9 @@
 
 use core::borrow::Borrow;
 
-use super::capacity::{capacity, unwrap_capacity};
+use super::capacity::capacity;
 use super::tree::{value_at, value_at_mut, value_of, Position, Tree};
-use crate::capacity_error::CapacityError;
+use crate::capacity_error::{unwrap_capacity, CapacityError};
 use crate::columnar::Columnar;
 use crate::field_layout::{Columns, FieldLayout, Rows};
 

@@ -9,10 +9,10 @@ use core::ops::Index;
 
 use alloc::vec::Vec;
 
-use super::capacity::unwrap_capacity;
 use super::map::OrderedMap;
 use super::node::NodeLayout;
 use super::tree::{row, Tree};
+use crate::capacity_error::unwrap_capacity;
 use crate::columnar::Columnar;
 use crate::field_layout::{CloneIn, Columns, FieldLayout, Rows};
 use toft::Memory;

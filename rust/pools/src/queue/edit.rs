@@ -4,7 +4,7 @@
 use core::mem::MaybeUninit;
 
 use super::Queue;
-use crate::capacity_error::{capacity_panic, CapacityError};
+use crate::capacity_error::{unwrap_capacity, CapacityError};
 
 crate::sequence::retain!(Queue);
 
@@ -48,9 +48,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// The position is past the end, the queue is fixed and full, or there is no memory.
     #[track_caller]
     pub fn insert(&mut self, i: usize, value: T) {
-        if self.try_insert(i, value).is_err() {
-            capacity_panic()
-        }
+        unwrap_capacity(self.try_insert(i, value))
     }
 
     /// As [`insert`](Queue::insert), with an error instead of a panic.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::Stack;
-use crate::capacity_error::{capacity_panic, CapacityError};
+use crate::capacity_error::{unwrap_capacity, CapacityError};
 use crate::field_layout::FieldLayout;
 use toft::Memory;
 
@@ -20,9 +20,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// The index is past the end, the stack is fixed and full, or there is no memory.
     #[track_caller]
     pub fn insert(&mut self, i: usize, value: T) {
-        if self.try_insert(i, value).is_err() {
-            capacity_panic()
-        }
+        unwrap_capacity(self.try_insert(i, value))
     }
 
     /// As [`insert`](Stack::insert), with an error instead of a panic.
