@@ -2,41 +2,82 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
-use syn::spanned::Spanned;
-use syn::{Data, DataEnum, DeriveInput, Error, Fields, GenericParam, Ident, Lifetime, Member, Result, Type};
+use quote::{format_ident, quote, ToTokens};
+use syn::{
+    parse_quote, ConstParam, Data, DataEnum, DeriveInput, Error, Fields, GenericParam, Generics, Ident, Member, Result,
+    Type, TypeParam, TypeParamBound, Variant,
+};
 
 use crate::finished;
 
 pub fn write(input: &DeriveInput) -> Result<TokenStream> {
-    if let Some(parameter) = input.generics.params.iter().find(|p| !matches!(p, GenericParam::Lifetime(_))) {
-        return Err(Error::new(parameter.span(), "Freeze is derived for types without type parameters"));
-    }
-    let (freeze, describe) = match &input.data {
-        Data::Struct(data) => (write_struct(&data.fields), describe_struct(&data.fields)),
-        Data::Enum(data) => write_enum(input, data)?,
+    let Code { shape, freeze, describe, check } = match &input.data {
+        Data::Struct(data) => of_struct(&data.fields),
+        Data::Enum(data) => of_enum(input, data)?,
         Data::Union(data) => return Err(Error::new(data.union_token.span, "a union cannot be frozen")),
     };
     let (name, text) = (&input.ident, input.ident.to_string());
-    let check = check_type(input)?;
-    let (implementation, arguments, where_clause) = input.generics.split_for_impl();
-    let at = input.generics.lifetimes().map(|_| Lifetime::new("'toft_x", proc_macro2::Span::mixed_site()));
-    let at = if input.generics.params.is_empty() { quote!() } else { quote!(<#(#at),*>) };
+    let types = check_type(input)?;
+    let generics = with_bounds(&input.generics);
+    let (implementation, arguments, where_clause) = generics.split_for_impl();
+    let at = arguments_at(&input.generics, &quote!('toft_x));
     Ok(quote! {
-        // SAFETY: each field is written and described; a type with a destructor does not compile.
+        // SAFETY: each field is written, described and checked; a type with a destructor does not compile.
         unsafe impl #implementation ::toft_frozen::Freeze for #name #arguments #where_clause {
             type At<'toft_x> = #name #at;
+            const SHAPE: ::toft_frozen::Shape = #shape;
             fn freeze(&self, image: &mut ::toft_frozen::Image, at: usize) {
                 #freeze
             }
             fn describe(layout: &mut ::toft_frozen::Layout) {
+                const { assert!(!::core::mem::needs_drop::<Self>(), "a type with a destructor cannot be frozen") };
                 if layout.begin::<Self>(#text) {
                     #describe
                 }
             }
+            #[inline]
+            fn check(content: &mut ::toft_frozen::Content<'_>, at: usize) -> bool {
+                #check
+            }
         }
-        #check
+        #types
     })
+}
+
+/// The code that is generated from the fields.
+struct Code {
+    shape: TokenStream,
+    freeze: TokenStream,
+    describe: TokenStream,
+    check: TokenStream,
+}
+
+/// The generics, where each type may be frozen, and has its bounds also for the time that a file is open.
+fn with_bounds(generics: &Generics) -> Generics {
+    let mut all = generics.clone();
+    for parameter in generics.type_params() {
+        let name = &parameter.ident;
+        let bounds: Vec<_> =
+            parameter.bounds.iter().filter(|bound| !matches!(bound, TypeParamBound::Lifetime(_))).collect();
+        if !bounds.is_empty() {
+            let clause = all.make_where_clause();
+            clause
+                .predicates
+                .push(parse_quote!(for<'toft_y> <#name as ::toft_frozen::Freeze>::At<'toft_y>: #(#bounds)+*));
+        }
+    }
+    all.type_params_mut().for_each(|parameter| parameter.bounds.push(parse_quote!(::toft_frozen::Freeze)));
+    all
+}
+
+/// The arguments of the type for a lifetime.
+fn arguments_at(generics: &Generics, lifetime: &TokenStream) -> TokenStream {
+    let arguments = generics.params.iter().map(|parameter| match parameter {
+        GenericParam::Lifetime(_) => lifetime.clone(),
+        GenericParam::Type(TypeParam { ident, .. }) => quote!(<#ident as ::toft_frozen::Freeze>::At<#lifetime>),
+        GenericParam::Const(ConstParam { ident, .. }) => ident.to_token_stream(),
+    });
+    quote!(<#(#arguments),*>)
 }
 
 /// A field with a lifetime that is none of the type's parameters, as `&'static str`, would outlive the open file: then
@@ -48,17 +89,9 @@ fn check_type(input: &DeriveInput) -> Result<TokenStream> {
         Data::Enum(data) => data.variants.iter().map(|variant| &variant.fields).collect(),
         Data::Union(_) => Vec::new(),
     };
-    let (name, generics) = (&input.ident, &input.generics);
-    let parameters = generics.lifetimes();
-    let with = |lifetime: TokenStream| {
-        let lifetimes = generics.lifetimes().map(|_| &lifetime);
-        if generics.params.is_empty() {
-            quote!()
-        } else {
-            quote!(<#(#lifetimes),*>)
-        }
-    };
-    let (open, forever) = (with(quote!('toft_x)), with(quote!('static)));
+    let (name, generics) = (&input.ident, with_bounds(&input.generics));
+    let (parameters, clause) = (generics.params.iter().map(without_default), &generics.where_clause);
+    let (open, (_, arguments, _)) = (arguments_at(&input.generics, &quote!('toft_x)), input.generics.split_for_impl());
     let arms = fields.iter().enumerate().map(|(i, fields)| {
         let path = match &input.data {
             Data::Enum(data) => {
@@ -71,26 +104,41 @@ fn check_type(input: &DeriveInput) -> Result<TokenStream> {
             members(fields).map(|(member, ty)| (member, quote!(<#ty as ::toft_frozen::Freeze>::At<'toft_x>))).unzip();
         finished::arm(path, &members, &types)
     });
+    let is_generic = generics.params.iter().any(|p| !matches!(p, GenericParam::Lifetime(_)));
+    let forever = arguments_at(&input.generics, &quote!('static));
+    let no_destructor = (!is_generic).then(
+        || quote!(assert!(!::core::mem::needs_drop::<#name #forever>(), "a type with a destructor cannot be frozen");),
+    );
     let discriminant = match &input.data {
-        Data::Enum(_) => {
-            let tag = tag_of(input)?;
+        Data::Enum(data) if !is_generic => tag_of(input, data)?.map(|tag| {
             quote! {
                 let size = ::core::mem::size_of::<::core::mem::Discriminant<#name #forever>>();
                 assert!(size == ::core::mem::size_of::<#tag>(), "the enum no longer has the type of its tag: #[repr]");
             }
-        }
-        _ => quote!(),
+        }),
+        _ => None,
     };
     Ok(quote! {
         const _: () = {
             #[allow(dead_code, clippy::extra_unused_lifetimes)]
-            fn fields_have_the_lifetimes_of_the_type<'toft_x, #(#parameters),*>(value: &mut #name #open) {
+            fn fields_have_the_lifetimes_of_the_type<'toft_x, #(#parameters),*>(value: &mut #name #open, _: &#name #arguments) #clause {
                 match value { #(#arms)* }
             }
-            assert!(!::core::mem::needs_drop::<#name #forever>(), "a type with a destructor cannot be frozen");
+            #no_destructor
             #discriminant
         };
     })
+}
+
+/// A parameter as functions have it.
+fn without_default(parameter: &GenericParam) -> GenericParam {
+    let mut parameter = parameter.clone();
+    match &mut parameter {
+        GenericParam::Type(of_type) => of_type.default = None,
+        GenericParam::Const(constant) => constant.default = None,
+        GenericParam::Lifetime(_) => {}
+    }
+    parameter
 }
 
 fn members(fields: &Fields) -> impl Iterator<Item = (Member, &Type)> {
@@ -107,25 +155,23 @@ fn text_of(member: &Member) -> String {
     }
 }
 
-fn write_struct(fields: &Fields) -> TokenStream {
-    let fields = members(fields).map(|(member, ty)| {
-        quote! {
-            <#ty as ::toft_frozen::Freeze>::freeze(&self.#member, image, at + ::core::mem::offset_of!(Self, #member));
-        }
-    });
-    quote!(#(#fields)*)
+fn of_struct(fields: &Fields) -> Code {
+    let (members, types): (Vec<_>, Vec<_>) = members(fields).unzip();
+    let texts: Vec<_> = members.iter().map(text_of).collect();
+    let offsets: Vec<_> = members.iter().map(|member| quote!(::core::mem::offset_of!(Self, #member))).collect();
+    Code {
+        shape: quote! {
+            ::toft_frozen::Shape::PLAIN #(.with(#offsets, <#types as ::toft_frozen::Freeze>::SHAPE))*
+        },
+        freeze: quote!(#(<#types as ::toft_frozen::Freeze>::freeze(&self.#members, image, at + #offsets);)*),
+        describe: quote!(#(layout.field::<#types>(#texts, #offsets);)*),
+        check: quote!(true #(&& <#types as ::toft_frozen::Freeze>::check(content, at + #offsets))*),
+    }
 }
 
-fn describe_struct(fields: &Fields) -> TokenStream {
-    let fields = members(fields).map(|(member, ty)| {
-        let text = text_of(&member);
-        quote!(layout.field::<#ty>(#text, ::core::mem::offset_of!(Self, #member));)
-    });
-    quote!(#(#fields)*)
-}
-
-/// The integer of `#[repr(...)]`, which the tag of an enum has: without one its place is the compiler's choice.
-fn tag_of(input: &DeriveInput) -> Result<Ident> {
+/// The integer of `#[repr(...)]`, which the tag of an enum has. Without one its place is the compiler's choice, unless no
+/// variant has fields: then it is the whole value.
+fn tag_of(input: &DeriveInput, data: &DataEnum) -> Result<Option<Ident>> {
     let mut tag = None;
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("repr")) {
         attribute.parse_nested_meta(|meta| {
@@ -140,37 +186,113 @@ fn tag_of(input: &DeriveInput) -> Result<Ident> {
             Ok(())
         })?;
     }
-    tag.ok_or_else(|| Error::new(input.ident.span(), "an enum that is frozen needs the type of its tag: #[repr(u8)]"))
+    match tag {
+        None if has_fields(data) || data.variants.is_empty() => {
+            Err(Error::new(input.ident.span(), "an enum that is frozen needs the type of its tag: #[repr(u8)]"))
+        }
+        tag => Ok(tag),
+    }
 }
 
-/// With such a representation the tag is at the start of the value.
-fn write_enum(input: &DeriveInput, data: &DataEnum) -> Result<(TokenStream, TokenStream)> {
-    let tag = tag_of(input)?;
-    let (mut arms, mut descriptions) = (Vec::new(), Vec::new());
-    for variant in &data.variants {
+/// The discriminant of each variant. Without fields the enum itself has them; with fields the declaration gives them, and
+/// `places` compares.
+fn discriminants_of(data: &DataEnum, tag: Option<&Ident>) -> Vec<TokenStream> {
+    let Some(tag) = tag.filter(|_| has_fields(data)) else {
+        return data.variants.iter().map(|Variant { ident, .. }| quote!((Self::#ident {} as i128))).collect();
+    };
+    let (mut last, mut more) = (quote!(0i128), 0i128);
+    let of = data.variants.iter().map(|variant| {
+        if let Some((_, value)) = &variant.discriminant {
+            (last, more) = (quote!({ const VALUE: #tag = #value; VALUE as i128 }), 0);
+        }
+        more += 1;
+        let before = more - 1;
+        quote!((#last + #before))
+    });
+    of.collect()
+}
+
+fn has_fields(data: &DataEnum) -> bool {
+    data.variants.iter().any(|variant| !variant.fields.is_empty())
+}
+
+/// Declares the offsets of a variant's fields. The compiler finds them in zeros with the variant's tag.
+fn places_of(
+    tag: &Ident,
+    discriminant: &TokenStream,
+    name: &Ident,
+    members: &[Member],
+    values: &[Ident],
+) -> TokenStream {
+    let count = members.len();
+    quote! {
+        let places: [usize; #count] = const {
+            let mut zeros = ::core::mem::MaybeUninit::<Self>::zeroed();
+            // SAFETY: with this representation a value starts with its tag, and only that is read.
+            match unsafe {
+                zeros.as_mut_ptr().cast::<#tag>().write(#discriminant as #tag);
+                &*zeros.as_ptr()
+            } {
+                // SAFETY: the fields lie in the value.
+                Self::#name { #(#members: #values),* } => [#(unsafe {
+                    ::core::ptr::from_ref(#values).cast::<u8>().offset_from(zeros.as_ptr().cast::<u8>()) as usize
+                }),*],
+                #[allow(unreachable_patterns)]
+                _ => panic!("the enum no longer has the tags of its declaration"),
+            }
+        };
+    }
+}
+
+/// With a representation the tag is at the start of the value.
+fn of_enum(input: &DeriveInput, data: &DataEnum) -> Result<Code> {
+    let tag = tag_of(input, data)?;
+    let size =
+        tag.as_ref().map_or(quote!(::core::mem::size_of::<Self>()), |tag| quote!(::core::mem::size_of::<#tag>()));
+    let discriminants = discriminants_of(data, tag.as_ref());
+    let (mut shapes, mut arms, mut descriptions, mut checks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (variant, discriminant) in data.variants.iter().zip(&discriminants) {
         let (name, text) = (&variant.ident, variant.ident.to_string());
-        let members: Vec<_> = members(&variant.fields).collect();
+        let (members, types): (Vec<_>, Vec<_>) = members(&variant.fields).unzip();
+        let texts = members.iter().map(text_of);
         let values: Vec<_> = (0..members.len()).map(|i| format_ident!("value_{i}")).collect();
-        let patterns = members.iter().zip(&values).map(|((member, _), value)| quote!(#member: #value));
-        let fields = members.iter().zip(&values).map(|((_, ty), value)| {
-            quote! {
-                let offset = ::core::ptr::from_ref(#value).addr() - ::core::ptr::from_ref(self).addr();
-                <#ty as ::toft_frozen::Freeze>::freeze(#value, image, at + offset);
+        let indices: Vec<_> = (0..members.len()).collect();
+        let places =
+            tag.as_ref().filter(|_| has_fields(data)).map(|tag| places_of(tag, discriminant, name, &members, &values));
+        shapes.push(quote!(#(.also(<#types as ::toft_frozen::Freeze>::SHAPE))*));
+        arms.push(quote! {
+            Self::#name { #(#members: #values),* } => {
+                #places
+                #(<#types as ::toft_frozen::Freeze>::freeze(#values, image, at + places[#indices]);)*
+                #discriminant
             }
         });
-        arms.push(quote!(Self::#name { #(#patterns),* } => { #(#fields)* }));
-        let fields = members.iter().map(|(member, ty)| {
-            let text = text_of(member);
-            quote!(layout.name(#text); <#ty as ::toft_frozen::Freeze>::describe(layout);)
+        descriptions.push(quote! {
+            layout.name(#text);
+            layout.number(#discriminant as usize);
+            #places
+            #(layout.field::<#types>(#texts, places[#indices]);)*
         });
-        descriptions.push(quote!(layout.name(#text); #(#fields)*));
+        checks.push(quote! {
+            tag if tag == const { ::toft_frozen::Shape::bits(#size, #discriminant) } => {
+                #places
+                true #(&& <#types as ::toft_frozen::Freeze>::check(content, at + places[#indices]))*
+            }
+        });
     }
-    let tag_text = tag.to_string();
-    let freeze = quote! {
-        // SAFETY: with this representation a value starts with its tag.
-        let tag = unsafe { *::core::ptr::from_ref(self).cast::<#tag>() };
-        image.write(at, &tag.to_ne_bytes());
-        match self { #(#arms)* }
-    };
-    Ok((freeze, quote!(layout.name(#tag_text); #(#descriptions)*)))
+    let text = tag.map_or("tag".to_string(), |tag| tag.to_string());
+    Ok(Code {
+        shape: quote!(::toft_frozen::Shape::tag::<Self>(#size, &[#(#discriminants),*])#(#shapes)*),
+        freeze: quote! {
+            let tag: i128 = match self { #(#arms)* };
+            image.write_integer(at, #size, tag as u128);
+        },
+        describe: quote!(layout.name(#text); #(#descriptions)*),
+        check: quote! {
+            match content.integer(at, #size) {
+                #(#checks)*
+                _ => content.refuse(at),
+            }
+        },
+    })
 }

@@ -37,9 +37,7 @@ pub fn freeze<R: Freeze>(root: &R, path: impl AsRef<Path>, layout: &str) -> Resu
 /// # Errors
 /// [`FrozenError::Memory`], or [`FrozenError::Argument`] for the name.
 pub fn freeze_to_vec<R: Freeze>(root: &R, layout: &str) -> Result<Vec<u8>, FrozenError> {
-    let mut types = Layout::new();
-    R::describe(&mut types);
-    Image::file_of(root, layout_name(layout)?, types.hash())
+    Image::file_of(root, layout_name(layout)?, Layout::of::<R>()?.hash())
 }
 
 const LINKS_MAX: usize = 40; // as for Linux

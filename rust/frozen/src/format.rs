@@ -20,13 +20,15 @@ pub enum FrozenError {
     Io(io::Error),
     /// It is no frozen file, or is damaged.
     Corrupt,
+    /// The bytes at this offset are no value of the type that the file should have there, or the value refers to itself.
+    Invalid(usize),
     /// Its layout or its types are not those of the program.
     Layout,
     /// It is of another version, byte order or width of pointers.
     Unsupported,
     /// There is no memory.
     Memory,
-    /// The name of a layout has more than 31 bytes or a zero, or a type is aligned to more than 64 KiB.
+    /// The name of a layout has more than 31 bytes or a zero, or a type is aligned to more than 64 KiB, in a `FrozenStatic` to more than 4 KiB.
     Argument,
 }
 
@@ -35,10 +37,11 @@ impl fmt::Display for FrozenError {
         f.write_str(match self {
             FrozenError::Io(error) => return error.fmt(f),
             FrozenError::Corrupt => "not a frozen file, or a damaged one",
+            FrozenError::Invalid(at) => return write!(f, "the bytes at {at} of the file are no value of their type"),
             FrozenError::Layout => "the file has another layout or other types",
             FrozenError::Unsupported => "the file is of another version, byte order or pointer width",
             FrozenError::Memory => "no memory",
-            FrozenError::Argument => "a layout's name above 31 bytes, or an alignment above 64 KiB",
+            FrozenError::Argument => "a layout's name above 31 bytes, or too large an alignment",
         })
     }
 }

@@ -33,9 +33,7 @@ pub struct Image {
 unsafe fn write_slice<T: Freeze>(from: *const u8, count: usize, image: &mut Image, to: usize) {
     // SAFETY: the caller's contract.
     let values = unsafe { std::slice::from_raw_parts(from.cast::<T>(), count) };
-    for (i, value) in values.iter().enumerate() {
-        value.freeze(image, to + i * size_of::<T>());
-    }
+    T::freeze_all(values, image, to);
 }
 
 impl Image {
@@ -44,6 +42,12 @@ impl Image {
         if self.error.is_none() {
             self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
         }
+    }
+
+    /// Writes the lowest `size` bytes of an integer, in the order of the machine. Precondition: as for `write`.
+    pub fn write_integer(&mut self, at: usize, size: usize, value: u128) {
+        let bytes = value.to_ne_bytes();
+        self.write(at, if cfg!(target_endian = "big") { &bytes[16 - size..] } else { &bytes[..size] });
     }
 
     /// Writes a reference to `values` at an offset, and later the values. The address of no bytes is one that is
@@ -87,7 +91,9 @@ impl Image {
 
     /// The whole file.
     pub(crate) fn file_of<R: Freeze>(root: &R, layout: [u8; 32], layout_hash: u64) -> Result<Vec<u8>, FrozenError> {
-        let bytes = vec![0; START];
+        let mut bytes = Vec::new();
+        bytes.try_reserve(START + size_of::<R>() + align_of::<R>()).map_err(|_| FrozenError::Memory)?;
+        bytes.resize(START, 0);
         let (references, placed, pending) = (Vec::new(), HashMap::new(), Vec::new());
         let mut image = Image { bytes, references, placed, pending, error: None };
         let at = if size_of::<R>() == 0 {

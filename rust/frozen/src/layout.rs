@@ -3,21 +3,42 @@
 
 use std::any::type_name;
 
+use crate::{Freeze, FrozenError};
+
 /// Collects the properties of types; [`Freeze::describe`](crate::Freeze::describe) fills it in.
 #[derive(Debug)]
 pub struct Layout {
     hash: u64,
+    align: usize,
     seen: Vec<&'static str>,
+    has_memory: bool,
 }
 
 impl Layout {
-    pub(crate) fn new() -> Layout {
-        Layout { hash: 0xcbf2_9ce4_8422_2325, seen: Vec::new() }
+    pub(crate) fn of<R: Freeze>() -> Result<Layout, FrozenError> {
+        let mut layout = Layout { hash: 0xcbf2_9ce4_8422_2325, align: 16, seen: Vec::new(), has_memory: true };
+        R::describe(&mut layout);
+        if layout.has_memory {
+            Ok(layout)
+        } else {
+            Err(FrozenError::Memory)
+        }
     }
 
     /// Never 0.
     pub(crate) fn hash(&self) -> u64 {
         self.hash.max(1)
+    }
+
+    /// The largest alignment of the types, at least 16.
+    pub(crate) fn largest_align(&self) -> usize {
+        self.align
+    }
+
+    /// Adds the alignment of a type.
+    pub fn align(&mut self, align: usize) {
+        self.align = self.align.max(align);
+        self.number(align);
     }
 
     /// Adds a number.
@@ -37,16 +58,19 @@ impl Layout {
     pub fn begin<T>(&mut self, name: &str) -> bool {
         self.name(name);
         self.number(size_of::<T>());
-        self.number(align_of::<T>());
-        let new = !self.seen.contains(&type_name::<T>());
-        if new {
+        self.align(align_of::<T>());
+        if self.seen.contains(&type_name::<T>()) {
+            return false;
+        }
+        self.has_memory &= self.seen.try_reserve(1).is_ok();
+        if self.has_memory {
             self.seen.push(type_name::<T>());
         }
-        new
+        self.has_memory
     }
 
     /// Adds a field at an offset.
-    pub fn field<T: crate::Freeze>(&mut self, name: &str, offset: usize) {
+    pub fn field<T: Freeze>(&mut self, name: &str, offset: usize) {
         self.name(name);
         self.number(offset);
         T::describe(self);

@@ -36,19 +36,30 @@
 //!
 //! # Types
 //!
-//! A type that may be frozen implements [`Freeze`], by the derive: structs, and enums with a representation, of numbers,
-//! `bool`, `char`, arrays, tuples, references, slices and `str`. A type with a destructor, with memory of its own
-//! (`Box`, `Vec`, `String`) or with a cell does not compile. An object that is referred to twice is written once.
+//! A type that may be frozen implements [`Freeze`], by the derive: structs and enums, also generic ones, of numbers, `bool`,
+//! `char`, arrays, tuples, options, results, durations, network addresses, ranges, references, slices, `str` and `CStr`. An enum
+//! with fields needs a representation. [`FrozenHashMap`] and [`FrozenSortedMap`] are maps in the file. A type with a destructor,
+//! with memory of its own (`Box`, `Vec`, `String`) or with a cell does not compile, nor `RangeInclusive`, which has a state of
+//! its own. An object that is referred to twice is written once.
 //!
 //! The file records a hash of the types: names, sizes, and offsets of all fields. [`Frozen::open`] refuses a file of other
-//! types, as a compiler may lay out a struct differently.
+//! types, as a compiler may lay out a struct differently. The layouts of `Option` and `Result`, which the compiler chooses, are
+//! found while the program is compiled, and are an error there if that fails.
+//!
+//! # Files of others
+//!
+//! [`Frozen::open`] trusts the file beyond its header, and is `unsafe`. [`Frozen::open_checked`] and [`Frozen::from_bytes_checked`]
+//! trust nothing: they check each value that the root refers to. [`FrozenStatic`] opens a file that is part of the program, without
+//! a copy.
 //!
 //! # Other languages
 //!
 //! The format is that of section 15 of Toft's [SPEC.md], so programs in C, C++, Go, Julia and Python open the same files;
-//! give the structs `#[repr(C)]` then, and use [`FrozenSlice`] for a pointer and a length. Files that libtoft wrote have
+//! give the structs `#[repr(C)]` then, and use [`FrozenSlice`] for a pointer and a length.
+//! The page [frozen.md] has the layouts of options and maps. Files that libtoft wrote have
 //! no hash of types, and are opened by the name of their layout.
 //!
+//! [frozen.md]: https://github.com/toft-dev/toft/blob/main/docs/frozen.md#maps-and-options-of-rust-in-other-languages
 //! [SPEC.md]: https://github.com/toft-dev/toft/blob/main/abi/SPEC.md
 //!
 //! # Systems
@@ -56,19 +67,31 @@
 //! On Unix a file is mapped; where its address is not free, and on other systems, it is read, and its references are moved.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+mod choice;
+mod content;
 mod file;
 mod format;
 mod freeze;
 mod image;
 mod layout;
+mod map;
 mod memory;
 mod open;
+mod private;
+mod references;
+mod shape;
+mod static_file;
 
+pub use content::Content;
 pub use file::{freeze, freeze_to_vec};
 pub use format::FrozenError;
-pub use freeze::{Freeze, FrozenSlice};
+pub use freeze::Freeze;
 pub use image::Image;
 pub use layout::Layout;
+pub use map::{FrozenHashMap, FrozenKey, FrozenSortedMap, KeyHash, MapBuilder};
 pub use open::{Frozen, OpenOptions};
+pub use references::FrozenSlice;
+pub use shape::Shape;
+pub use static_file::FrozenStatic;
 #[cfg(feature = "derive")]
 pub use toft_derive::Freeze;

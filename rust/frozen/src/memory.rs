@@ -1,39 +1,47 @@
 //! The memory of an open file: a mapping at its address, or a block.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use std::alloc::{alloc, dealloc, Layout};
+use std::alloc::{alloc_zeroed, dealloc, Layout};
 use std::fs::File;
 use std::io::Read;
 use std::ptr::NonNull;
 
-use crate::format::{alignment, FrozenError};
+use crate::format::FrozenError;
 
 /// Owns the bytes of a whole file.
 pub struct Memory {
     start: NonNull<u8>,
     length: usize,
-    is_mapped: bool,
+    kind: Kind,
 }
+
+enum Kind {
+    /// A mapping of the file.
+    File,
+    /// A mapping of memory.
+    Pages,
+    Block(Layout),
+}
+
+/// Files of this size are read to pages of their own, which the system may make large ones.
+const PAGES: usize = 2 << 20;
 
 impl Memory {
     /// Maps a file at an address, read-only. None: the address is not free, or the system does not offer it.
     pub fn map(file: &File, length: usize, address: usize) -> Option<Memory> {
         let start = system::map(file, length, address)?;
-        Some(Memory { start, length, is_mapped: true })
+        Some(Memory { start, length, kind: Kind::File })
     }
 
-    /// Reads `length` bytes into a block that is aligned for them.
-    pub fn load(mut file: impl Read, length: usize) -> Result<Memory, FrozenError> {
-        let layout = Layout::from_size_align(length, alignment(length)).map_err(|_| FrozenError::Memory)?;
-        // SAFETY: the length is not 0: a file has a header.
-        let start = NonNull::new(unsafe { alloc(layout) }).ok_or(FrozenError::Memory)?;
-        let memory = Memory { start, length, is_mapped: false };
-        // SAFETY: the block has `length` bytes, which are made initialised first.
-        let bytes = unsafe {
-            start.as_ptr().write_bytes(0, length);
-            std::slice::from_raw_parts_mut(start.as_ptr(), length)
-        };
-        file.read_exact(bytes)?;
+    /// Reads `length` bytes, which are not 0, into memory of this alignment.
+    pub fn load(mut file: impl Read, length: usize, align: usize) -> Result<Memory, FrozenError> {
+        let layout = Layout::from_size_align(length, align).map_err(|_| FrozenError::Memory)?;
+        let pages = if length < PAGES || align > 4096 { None } else { system::map_pages(length) };
+        // SAFETY: the length is not 0, by the precondition.
+        let start = pages.or_else(|| NonNull::new(unsafe { alloc_zeroed(layout) })).ok_or(FrozenError::Memory)?;
+        let memory = Memory { start, length, kind: if pages.is_some() { Kind::Pages } else { Kind::Block(layout) } };
+        // SAFETY: the memory has `length` bytes, which are initialized.
+        file.read_exact(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), length) })?;
         Ok(memory)
     }
 
@@ -47,17 +55,16 @@ impl Memory {
     }
 
     pub fn is_mapped(&self) -> bool {
-        self.is_mapped
+        matches!(self.kind, Kind::File)
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        if self.is_mapped {
-            system::unmap(self.start, self.length);
-        } else if let Ok(layout) = Layout::from_size_align(self.length, alignment(self.length)) {
+        match self.kind {
+            Kind::File | Kind::Pages => system::unmap(self.start, self.length),
             // SAFETY: `load` allocated it with this layout.
-            unsafe { dealloc(self.start.as_ptr(), layout) };
+            Kind::Block(layout) => unsafe { dealloc(self.start.as_ptr(), layout) },
         }
     }
 }
@@ -76,6 +83,8 @@ mod system {
         fn mmap(at: *mut c_void, size: usize, protection: c_int, flags: c_int, file: c_int, offset: i64)
             -> *mut c_void;
         fn munmap(at: *mut c_void, size: usize) -> c_int;
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        fn madvise(at: *mut c_void, size: usize, advice: c_int) -> c_int;
     }
 
     const READ: c_int = 1;
@@ -95,6 +104,25 @@ mod system {
         None
     }
 
+    /// Zeroed memory. None: the system refuses it, or these flags are not known.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub fn map_pages(length: usize) -> Option<NonNull<u8>> {
+        const WRITE: c_int = 2;
+        const ANONYMOUS: c_int = if cfg!(any(target_arch = "mips", target_arch = "mips64")) { 0x800 } else { 0x20 };
+        const HUGE: c_int = 14;
+        // SAFETY: a new mapping, where the system chooses.
+        let p = unsafe { mmap(std::ptr::null_mut(), length, READ | WRITE, PRIVATE | ANONYMOUS, -1, 0) };
+        let start = NonNull::new(p.cast::<u8>()).filter(|_| p.addr() != usize::MAX)?;
+        // SAFETY: of the mapping above. A refusal changes nothing.
+        unsafe { madvise(p, length, HUGE) };
+        Some(start)
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    pub fn map_pages(_: usize) -> Option<NonNull<u8>> {
+        None
+    }
+
     pub fn unmap(start: NonNull<u8>, length: usize) {
         // SAFETY: the mapping belongs to the caller, which uses it no more.
         unsafe { munmap(start.as_ptr().cast(), length) };
@@ -106,6 +134,10 @@ mod system {
     use super::{File, NonNull};
 
     pub fn map(_: &File, _: usize, _: usize) -> Option<NonNull<u8>> {
+        None
+    }
+
+    pub fn map_pages(_: usize) -> Option<NonNull<u8>> {
         None
     }
 

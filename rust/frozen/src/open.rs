@@ -7,9 +7,9 @@ use std::marker::PhantomData;
 use std::path::Path;
 use std::ptr::NonNull;
 
-use crate::format::{checksum, layout_name, FrozenError, Header, HEADER, START, WIDTH};
+use crate::format::{alignment, bits_size, checksum, layout_name, FrozenError, Header, HEADER, START, WIDTH};
 use crate::memory::Memory;
-use crate::{Freeze, Layout};
+use crate::{Content, Freeze, Layout};
 
 /// How a file is opened.
 ///
@@ -57,32 +57,52 @@ impl OpenOptions {
     /// # Errors
     /// As for [`Frozen::open`].
     pub unsafe fn open<R: Freeze>(self, path: impl AsRef<Path>, layout: &str) -> Result<Frozen<R>, FrozenError> {
-        let mut file = File::open(path)?;
-        let length = file.metadata()?.len();
-        let header = read_header(&mut file, length)?;
-        check_types::<R>(&header, layout)?;
-        let length = length as usize;
+        let (mut file, header, align) = open_file::<R>(path.as_ref(), layout)?;
+        let length = file.metadata()?.len() as usize;
         let mapped = if self.elsewhere { None } else { Memory::map(&file, length, header.base as usize) };
         let memory = match mapped {
             Some(memory) => memory,
             None => {
                 file.rewind()?;
-                Memory::load(file, length)?
+                Memory::load(file, length, trusted_align(&header, align))?
             }
         };
         self.finish(memory, &header)
     }
 
-    fn finish<R: Freeze>(self, memory: Memory, header: &Header) -> Result<Frozen<R>, FrozenError> {
+    /// Reads a file, and checks it as [`Frozen::open_checked`] does; with [`OpenOptions::verify`] also its checksum.
+    ///
+    /// # Errors
+    /// As for [`Frozen::open_checked`].
+    pub fn open_checked<R: Freeze>(self, path: impl AsRef<Path>, layout: &str) -> Result<Frozen<R>, FrozenError> {
+        let (mut file, header, align) = open_file::<R>(path.as_ref(), layout)?;
+        let length = header.size as usize + bits_size(header.size as usize);
+        file.rewind()?;
+        self.check(Memory::load(file, length, align)?, layout)
+    }
+
+    /// The file may have been changed since its header was read, so that the one in memory counts.
+    fn check<R: Freeze>(self, memory: Memory, layout: &str) -> Result<Frozen<R>, FrozenError> {
+        let header = read_header(&mut memory.bytes(), memory.bytes().len() as u64)?;
+        check_types::<R>(&header, layout)?;
+        let open = self.finish(memory, &header)?;
+        Content::check::<R>(&open.memory.bytes()[..header.size as usize], header.root as usize)?;
+        Ok(open)
+    }
+
+    fn finish<R>(self, memory: Memory, header: &Header) -> Result<Frozen<R>, FrozenError> {
         let bytes = memory.bytes();
         if self.verify && header.checksum != 0 && header.checksum != checksum(bytes) {
             return Err(FrozenError::Corrupt);
         }
-        if (self.verify || !memory.is_mapped()) && count_pointers(bytes, header) != Some(header.pointers) {
+        let count = match memory.is_mapped() {
+            true if !self.verify => Some(header.pointers),
+            true => count_pointers(bytes, header),
+            // SAFETY: the block is this function's own, and aligned to words.
+            false => unsafe { move_pointers(memory.start(), memory.bytes().len(), header) },
+        };
+        if count != Some(header.pointers) {
             return Err(FrozenError::Corrupt);
-        }
-        if !memory.is_mapped() {
-            move_pointers(&memory, header);
         }
         // SAFETY: the root's offset is below the size.
         let root = unsafe { memory.start().add(header.root as usize) };
@@ -90,7 +110,22 @@ impl OpenOptions {
     }
 }
 
-fn read_header(file: &mut impl Read, length: u64) -> Result<Header, FrozenError> {
+/// The alignment of a block for a file that is not checked: another language may use the low bits of addresses.
+fn trusted_align(header: &Header, of_types: usize) -> usize {
+    let size = header.size as usize;
+    of_types.max(if header.layout_hash == 0 { alignment(size + bits_size(size)) } else { 1 })
+}
+
+/// The file, its header, and the largest alignment of the types.
+fn open_file<R: Freeze>(path: &Path, layout: &str) -> Result<(File, Header, usize), FrozenError> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let header = read_header(&mut file, length)?;
+    let align = check_types::<R>(&header, layout)?;
+    Ok((file, header, align))
+}
+
+pub fn read_header(file: &mut impl Read, length: u64) -> Result<Header, FrozenError> {
     let mut bytes = [0; HEADER];
     if length < START as u64 {
         return Err(FrozenError::Corrupt);
@@ -99,10 +134,9 @@ fn read_header(file: &mut impl Read, length: u64) -> Result<Header, FrozenError>
     Header::decode(&bytes, length)
 }
 
-/// Files of other languages have no hash of types.
-fn check_types<R: Freeze>(header: &Header, layout: &str) -> Result<(), FrozenError> {
-    let mut types = Layout::new();
-    R::describe(&mut types);
+/// Returns the largest alignment of the types. Files of other languages have no hash of types.
+pub fn check_types<R: Freeze>(header: &Header, layout: &str) -> Result<usize, FrozenError> {
+    let types = Layout::of::<R>()?;
     if header.layout != layout_name(layout)? || (header.layout_hash != types.hash() && header.layout_hash != 0) {
         return Err(FrozenError::Layout);
     }
@@ -110,7 +144,7 @@ fn check_types<R: Freeze>(header: &Header, layout: &str) -> Result<(), FrozenErr
     if size - root < size_of::<R>() || root % align_of::<R>() != 0 {
         return Err(FrozenError::Corrupt);
     }
-    Ok(())
+    Ok(types.largest_align())
 }
 
 /// The offsets of pointers.
@@ -125,8 +159,9 @@ fn pointers(bits: &[u8]) -> impl Iterator<Item = usize> + use<'_> {
     })
 }
 
-/// None: a pointer does not lie in the content, or a bit is set that is none of a word behind the header's page.
-fn count_pointers(bytes: &[u8], header: &Header) -> Option<u64> {
+/// The number of pointers. None: one does not lie in the content, or a bit is set that is none of a word behind the
+/// header's page.
+pub fn count_pointers(bytes: &[u8], header: &Header) -> Option<u64> {
     let (base, size) = (header.base as usize, header.size as usize);
     let mut count = 0;
     for at in pointers(&bytes[size..]) {
@@ -140,20 +175,31 @@ fn count_pointers(bytes: &[u8], header: &Header) -> Option<u64> {
     Some(count)
 }
 
-/// Precondition: `count_pointers` has checked them, and the memory is a block of this process.
-fn move_pointers(memory: &Memory, header: &Header) {
-    let (start, size) = (memory.start().as_ptr(), header.size as usize);
+/// Adds the distance to each pointer, and returns as `count_pointers` does; after None some are changed.
+///
+/// # Safety
+/// The file's `length` bytes at `start` are aligned to words and belong to the caller.
+pub unsafe fn move_pointers(start: NonNull<u8>, length: usize, header: &Header) -> Option<u64> {
+    let (start, base, size) = (start.as_ptr(), header.base as usize, header.size as usize);
     // SAFETY: the bits lie behind the words, so that no write changes them.
-    let bits = unsafe { std::slice::from_raw_parts(start.add(size), memory.bytes().len() - size) };
+    let bits = unsafe { std::slice::from_raw_parts(start.add(size), length - size) };
+    let mut count = 0;
     for at in pointers(bits) {
-        // SAFETY: the word and its target lie inside. The block is aligned to at least 64 KiB, and the offset of
-        // a word to words; no reference covers it.
-        unsafe {
-            let word = start.add(at).cast::<usize>();
-            let offset = word.read() - header.base as usize;
-            word.cast::<*const u8>().write(start.add(offset));
+        if at < START || at + WIDTH > size {
+            return None;
         }
+        // SAFETY: the word lies inside, at a multiple of its size, and no reference covers it.
+        let word = unsafe { start.add(at).cast::<usize>() };
+        // SAFETY: as above.
+        let offset = unsafe { word.read() }.wrapping_sub(base);
+        if offset > size {
+            return None;
+        }
+        // SAFETY: as above; the target lies inside too.
+        unsafe { word.cast::<*const u8>().write(start.add(offset)) };
+        count += 1;
     }
+    Some(count)
 }
 
 /// An open file, and the value in it. It is read-only, so that any number of threads may use it.
@@ -178,6 +224,7 @@ impl<R: Freeze> Frozen<R> {
     /// The file was written so, by a writer that the program trusts, and is not changed or truncated while it is
     /// open; it may be replaced by a rename. The checks are of the header, the sizes, the names and layouts of the types;
     /// at another address that each pointer lies inside; with [`OpenOptions::verify`] that, and the checksum.
+    /// [`Frozen::open_checked`] has no such condition.
     ///
     /// # Errors
     /// [`FrozenError`]: the file cannot be read, is damaged, or is of another layout, type or kind of system.
@@ -186,7 +233,51 @@ impl<R: Freeze> Frozen<R> {
         unsafe { OpenOptions::new().open(path, layout) }
     }
 
-    /// Copies the bytes of a file, which may be part of the program, and opens the copy.
+    /// Opens a file of a writer that the program does not trust: reads it into memory, and checks each value that the root
+    /// refers to: addresses, alignments, lengths, tags, ranges, UTF-8, and that none refers to itself. The time and the
+    /// memory are those of the file's size. [`OpenOptions::open_checked`] can compare the checksum too.
+    ///
+    /// ```
+    /// use toft_frozen::{freeze, Frozen, FrozenError};
+    /// # let path = std::env::temp_dir().join(format!("checked-{}.frozen", std::process::id()));
+    /// freeze(&[Some("one"), None], &path, "names")?;
+    /// let names = Frozen::<[Option<&str>; 2]>::open_checked(&path, "names")?;
+    /// assert_eq!(*names.get(), [Some("one"), None]);
+    /// assert!(matches!(Frozen::<[Option<&str>; 2]>::open_checked(&path, "words"), Err(FrozenError::Layout)));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), FrozenError>(())
+    /// ```
+    ///
+    /// The check does not cover conditions between values, such as the order of a [`FrozenSortedMap`](crate::FrozenSortedMap) or
+    /// an index that a type's methods rely on.
+    ///
+    /// # Errors
+    /// As for [`Frozen::open`]; [`FrozenError::Invalid`].
+    pub fn open_checked(path: impl AsRef<Path>, layout: &str) -> Result<Frozen<R>, FrozenError> {
+        OpenOptions::new().open_checked(path, layout)
+    }
+
+    /// Copies the bytes of a file, and checks them as [`Frozen::open_checked`] does.
+    ///
+    /// ```
+    /// use toft_frozen::{freeze_to_vec, Frozen, FrozenError};
+    /// let mut bytes = freeze_to_vec(&true, "a flag")?;
+    /// assert!(*Frozen::<bool>::from_bytes_checked(&bytes, "a flag")?.get());
+    /// bytes[4096] = 2;
+    /// assert!(Frozen::<bool>::from_bytes_checked(&bytes, "a flag").is_err());
+    /// # Ok::<(), FrozenError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Frozen::open_checked`].
+    pub fn from_bytes_checked(bytes: &[u8], layout: &str) -> Result<Frozen<R>, FrozenError> {
+        let header = read_header(&mut &*bytes, bytes.len() as u64)?;
+        let align = check_types::<R>(&header, layout)?;
+        OpenOptions::new().check(Memory::load(bytes, bytes.len(), align)?, layout)
+    }
+
+    /// Copies the bytes of a file, which may be part of the program, and opens the copy. [`FrozenStatic`](crate::FrozenStatic)
+    /// opens a part of the program without a copy.
     ///
     /// ```
     /// use toft_frozen::{freeze_to_vec, Frozen};
@@ -204,8 +295,8 @@ impl<R: Freeze> Frozen<R> {
     /// As for [`Frozen::open`].
     pub unsafe fn from_bytes(bytes: &[u8], layout: &str) -> Result<Frozen<R>, FrozenError> {
         let header = read_header(&mut &*bytes, bytes.len() as u64)?;
-        check_types::<R>(&header, layout)?;
-        OpenOptions::new().finish(Memory::load(bytes, bytes.len())?, &header)
+        let align = check_types::<R>(&header, layout)?;
+        OpenOptions::new().finish(Memory::load(bytes, bytes.len(), trusted_align(&header, align))?, &header)
     }
 
     /// The value.
