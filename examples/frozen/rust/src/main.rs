@@ -1,4 +1,4 @@
-//! Answers the same queries as read.c, in Rust: frozen_read FILE NAME...
+//! Answers the same queries as read.c, in Rust: frozen_read trusted|checked FILE NAME...
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::io::Read;
@@ -60,13 +60,19 @@ impl Packages<'_> {
     }
 }
 
+const USAGE: &str = "frozen_read trusted|checked FILE NAME...";
+
 fn main() -> Result<(), Box<dyn error::Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [path, names @ ..] = &arguments[..] else { return Err("frozen_read FILE NAME...".into()) };
-    let first = names.first().ok_or("frozen_read FILE NAME...")?;
+    let [way, path, names @ ..] = &arguments[..] else { return Err(USAGE.into()) };
+    let first = names.first().ok_or(USAGE)?;
     let start = Instant::now();
-    // SAFETY: build.c writes the file with these structs and this layout, and replaces it only.
-    let file = unsafe { Frozen::<Packages>::open(path, "packages 1")? };
+    let file = match &way[..] {
+        "checked" => Frozen::<Packages>::open_checked(path, "packages 1")?,
+        // SAFETY: build.c writes the file with these structs and this layout, and replaces it only.
+        "trusted" => unsafe { Frozen::<Packages>::open(path, "packages 1")? },
+        _ => return Err(USAGE.into()),
+    };
     let opened = start.elapsed();
     let all = file.get();
     all.print(first);
