@@ -9,9 +9,16 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use toft::Arena;
+use toft::{Arena, RcArena};
+
+/// A value that keeps its arena: the arena is dropped with the last `Rc`.
+fn kept(number: u64) -> Rc<u64, RcArena> {
+    Rc::new_in(number, RcArena::default())
+}
 
 fn main() {
+    let clone = kept(7).clone();
+    assert_eq!((*clone, RcArena::count(Rc::allocator(&clone))), (7, 1));
     let mut arena = Arena::new();
     for round in 0..3u64 {
         let mut squares = BTreeMap::new_in(&arena);
