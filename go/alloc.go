@@ -208,14 +208,37 @@ func (uninit[T]) MakeSlice(a *Arena, n int) []T {
 
 // Alloc allocates size zeroed bytes at a multiple of align, a power of two. It panics with an [AllocError] if there is no
 // memory, size is negative or align is not a power of two.
+//
+//go:nosplit
 func (a *Arena) Alloc(size, align int) unsafe.Pointer {
-	p := a.AllocUninit(size, align)
-	wipe(p, uintptr(size))
+	if raceBuild {
+		raceUse(a)
+	}
+	n := uintptr(size)
+	if a.limit-a.cursor < n || uint(align) > 8 || 0b1_0001_0110>>uint(align)&1 == 0 {
+		p := a.alloc(size, align)
+		wipe(p, n)
+		return p
+	}
+	p := unsafe.Add(nil, a.cursor)
+	whole := (n + 7) &^ 7
+	a.cursor += whole
+	switch {
+	case n-1 < 16:
+		zero16(p, whole)
+	case n-1 < 64:
+		zero64(p, whole)
+	case n-1 < 128:
+		zero128(p, whole)
+	default:
+		wipe(p, n)
+	}
 	return p
 }
 
 // AllocUninit is like [Arena.Alloc] and leaves the contents undefined. Memory that Go uses as a type with pointers must be
-// zeroed, because the garbage collector reads the pointer that a store overwrites.
+// zeroed: the garbage collector reads the pointer that a store overwrites, and the program ends with "found bad pointer in
+// Go heap" if it looks like an address of freed Go memory.
 //
 //go:nosplit
 func (a *Arena) AllocUninit(size, align int) unsafe.Pointer {
@@ -248,7 +271,7 @@ func must1[R any](r R, err error) R {
 	return r
 }
 
-// alloc is the slow path of AllocUninit.
+// alloc is the slow path of Alloc and AllocUninit.
 func (a *Arena) alloc(size, align int) unsafe.Pointer {
 	e := AllocError{Size: size, Align: align}
 	if e.badArgument() == "" {
@@ -285,6 +308,29 @@ func wipe(p unsafe.Pointer, size uintptr) {
 	}
 }
 
+// zero16 zeroes 8 or 16 bytes without a call, by overlapping stores.
+func zero16(p unsafe.Pointer, size uintptr) {
+	*(*uint64)(p) = 0
+	*(*uint64)(unsafe.Add(p, size-8)) = 0
+}
+
+// zero64 does so for 16 to 64 bytes.
+func zero64(p unsafe.Pointer, size uintptr) {
+	type pair [2]uint64
+	*(*pair)(p) = pair{}
+	*(*pair)(unsafe.Add(p, size-16)) = pair{}
+	if size > 32 {
+		*(*pair)(unsafe.Add(p, 16)) = pair{}
+		*(*pair)(unsafe.Add(p, size-32)) = pair{}
+	}
+}
+
+// zero128 does so for 64 to 128 bytes.
+func zero128(p unsafe.Pointer, size uintptr) {
+	*(*[8]uint64)(p) = [8]uint64{}
+	*(*[8]uint64)(unsafe.Add(p, size-64)) = [8]uint64{}
+}
+
 // zeroed is New without its type.
 //
 //go:nosplit
@@ -298,19 +344,13 @@ func (a *Arena) zeroed(typ any, size uintptr) unsafe.Pointer {
 	p := unsafe.Add(nil, a.cursor)
 	whole := (size + 7) &^ 7
 	a.cursor += whole
-	// Frequent sizes without a call, by overlapping stores.
 	switch {
 	case size-1 < 16:
-		*(*uint64)(p) = 0
-		*(*uint64)(unsafe.Add(p, whole-8)) = 0
+		zero16(p, whole)
 	case size-1 < 64:
-		type pair [2]uint64
-		*(*pair)(p) = pair{}
-		*(*pair)(unsafe.Add(p, whole-16)) = pair{}
-		if size > 32 {
-			*(*pair)(unsafe.Add(p, 16)) = pair{}
-			*(*pair)(unsafe.Add(p, whole-32)) = pair{}
-		}
+		zero64(p, whole)
+	case size-1 < 128:
+		zero128(p, whole)
 	default:
 		wipe(p, size)
 	}

@@ -11,6 +11,7 @@ import (
 	"math"
 	"reflect"
 	"runtime/cgo"
+	gcdebug "runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -62,32 +63,70 @@ func sized[T any](a *Arena) (unsafe.Pointer, int) {
 }
 
 // Sizes around those that are zeroed without a call.
-var allocations = []func(a *Arena) (unsafe.Pointer, int){
+var sizes = []func(a *Arena) (unsafe.Pointer, int){
 	sized[[1]byte], sized[[8]byte], sized[[9]byte], sized[[16]byte], sized[[17]byte], sized[[24]byte], sized[[32]byte],
-	sized[[33]byte], sized[[40]byte], sized[[49]byte], sized[[64]byte], sized[[65]byte], sized[[100]byte], sized[mixed],
-	func(a *Arena) (unsafe.Pointer, int) { return a.Alloc(199, 8), 199 },
-	func(a *Arena) (unsafe.Pointer, int) {
-		return unsafe.Pointer(&MakeSlice[mixed](a, 3)[0]), 3 * int(unsafe.Sizeof(mixed{}))
-	},
+	sized[[33]byte], sized[[40]byte], sized[[49]byte], sized[[64]byte], sized[[65]byte], sized[[72]byte], sized[[100]byte],
+	sized[[128]byte], sized[[129]byte], sized[mixed],
 }
 
-func TestValuesAreZeroedAndApart(t *testing.T) {
-	m := &arenaModel{t: t, a: newArena(t, Options{})}
-	for range 3 {
-		dirty(m.a)
-		for range 300 {
-			for _, allocate := range allocations {
-				p, n := allocate(m.a)
-				m.add(p, n, 8, true)
+func one[T any](p *T, err error) (unsafe.Pointer, int) {
+	return unsafe.Pointer(must1(p, err)), int(unsafe.Sizeof(*p))
+}
+
+func many[T any](s []T, err error) (unsafe.Pointer, int) {
+	return unsafe.Pointer(unsafe.SliceData(must1(s, err))), len(s) * int(unsafe.Sizeof(*new(T)))
+}
+
+// Every call that hands out memory, with about n bytes that must be zero. Those that copy get zeros.
+var handsOut = map[string]func(a *Arena, n int) (unsafe.Pointer, int){
+	"New":                 func(a *Arena, n int) (unsafe.Pointer, int) { return sizes[n%len(sizes)](a) },
+	"TryNew":              func(a *Arena, n int) (unsafe.Pointer, int) { return one(TryNew[mixed](a)) },
+	"NewAligned":          func(a *Arena, n int) (unsafe.Pointer, int) { return one(NewAligned[mixed](a, 32), nil) },
+	"TryNewAligned":       func(a *Arena, n int) (unsafe.Pointer, int) { return one(TryNewAligned[mixed](a, 8)) },
+	"Copy":                func(a *Arena, n int) (unsafe.Pointer, int) { return one(Copy(a, mixed{}), nil) },
+	"TryCopy":             func(a *Arena, n int) (unsafe.Pointer, int) { return one(TryCopy(a, mixed{})) },
+	"MakeSlice":           func(a *Arena, n int) (unsafe.Pointer, int) { return many(MakeSlice[uintptr](a, n/8), nil) },
+	"TryMakeSlice":        func(a *Arena, n int) (unsafe.Pointer, int) { return many(TryMakeSlice[mixed](a, n/48)) },
+	"MakeSliceAligned":    func(a *Arena, n int) (unsafe.Pointer, int) { return many(MakeSliceAligned[byte](a, n, 16), nil) },
+	"TryMakeSliceAligned": func(a *Arena, n int) (unsafe.Pointer, int) { return many(TryMakeSliceAligned[*byte](a, n/8, 16)) },
+	"CopySlice":           func(a *Arena, n int) (unsafe.Pointer, int) { return many(CopySlice(a, make([]mixed, n/48)), nil) },
+	"TryCopySlice":        func(a *Arena, n int) (unsafe.Pointer, int) { return many(TryCopySlice(a, make([]*byte, n/8))) },
+	"Alloc":               func(a *Arena, n int) (unsafe.Pointer, int) { return a.Alloc(n, 1<<(n%6)), n },
+	"TryAlloc":            func(a *Arena, n int) (unsafe.Pointer, int) { return must1(a.TryAlloc(n, 1<<(n%6))), n },
+	"CBytes":              func(a *Arena, n int) (unsafe.Pointer, int) { return a.CBytes(zeros[:n]), n },
+	"TryCBytes":           func(a *Arena, n int) (unsafe.Pointer, int) { return must1(a.TryCBytes(zeros[:n])), n },
+	"CStringN":            func(a *Arena, n int) (unsafe.Pointer, int) { return a.CStringN(string(zeros[:n])), n },
+	"TryCStringN":         func(a *Arena, n int) (unsafe.Pointer, int) { return must1(a.TryCStringN(string(zeros[:n]))), n },
+	"CString":             func(a *Arena, n int) (unsafe.Pointer, int) { return must1(a.CString("")), 1 },
+	"TryCString":          func(a *Arena, n int) (unsafe.Pointer, int) { return must1(a.TryCString("")), 1 },
+	"CStrings":            func(a *Arena, n int) (unsafe.Pointer, int) { return must1(a.CStrings(nil)), int(unsafe.Sizeof(n)) },
+
+	"TryCStrings": func(a *Arena, n int) (unsafe.Pointer, int) { return must1(a.TryCStrings(nil)), int(unsafe.Sizeof(n)) },
+	"AllocUninit": nil,
+	"Pointer":     nil, // the head
+}
+
+// The garbage collector reads what a store of a pointer overwrites, so memory is zero also if an earlier lease filled it.
+func TestMemoryIsZeroAndApart(t *testing.T) {
+	defer gcdebug.SetGCPercent(gcdebug.SetGCPercent(1))
+	for n := range 300 {
+		used := Get()
+		dirty(&used.Arena)
+		used.Return()
+		l := Get()
+		m := &arenaModel{t: t, a: &l.Arena}
+		for _, call := range handsOut {
+			if call != nil {
+				p, size := call(m.a, n)
+				m.add(p, size, 1, true)
 			}
-			m.add(unsafe.Pointer(UninitOf[[3]float32]().New(m.a)), 12, 8, false)
 		}
+		m.add(unsafe.Pointer(UninitOf[[3]float32]().New(m.a)), 12, 8, false)
 		m.check()
-		m.a.Reset()
-		m.clear()
-	}
-	if dirty(m.a); *(*uint64)(m.a.AllocUninit(8, 8)) == 0 || *UninitOf[uint64]().New(m.a) == 0 {
-		t.Error("the memory is zeroed, but the call promises uninitialized memory")
+		if dirty(m.a); *(*uint64)(m.a.AllocUninit(8, 8)) == 0 || *UninitOf[uint64]().New(m.a) == 0 {
+			t.Error("memory without a promise is zeroed")
+		}
+		l.Return()
 	}
 }
 

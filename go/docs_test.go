@@ -68,7 +68,7 @@ func playRows(t *testing.T, rows []string, cases map[string]func(t *testing.T)) 
 func TestWhatDiffersFromCgoparam(t *testing.T) {
 	playRows(t, rowsBelow(t, "../docs/from-cgoparam.md", "## What differs"), map[string]func(t *testing.T){
 		"alignment":                     TestAlignment,
-		"contents":                      TestValuesAreZeroedAndApart,
+		"contents":                      TestMemoryIsZeroAndApart,
 		"size 0":                        sizeZeroTakesNothing,
 		"a negative size":               TestRefusedRequests,
 		"no memory":                     TestRefusedRequests,

@@ -6,9 +6,13 @@ package toft
 
 import (
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
+	"go/types"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -16,16 +20,8 @@ import (
 // Each exported function, method and type of the public packages has an example that runs, or is used in one.
 func TestEveryNameHasAnExample(t *testing.T) {
 	for folder, least := range map[string]int{".": 50, "pool": 25, "frozen": 8, "meter": 12, "leasetest": 6} {
-		files, err := filepath.Glob(folder + "/*.go")
-		if err != nil {
-			t.Fatal(err)
-		}
 		names, examples := map[string]bool{}, map[string]bool{} // also the names that examples use
-		for _, file := range files {
-			f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for file, f := range parsed(t, folder) {
 			for _, d := range f.Decls {
 				declared(d, strings.HasSuffix(file, "_test.go"), names, examples)
 			}
@@ -37,6 +33,40 @@ func TestEveryNameHasAnExample(t *testing.T) {
 		}
 		if len(names) < least {
 			t.Errorf("%s: %d names", folder, len(names))
+		}
+	}
+}
+
+// parsed returns the files of a folder that are built here.
+func parsed(t *testing.T, folder string) map[string]*ast.File {
+	files, err := os.ReadDir(folder)
+	all := map[string]*ast.File{}
+	for _, file := range files {
+		name := file.Name()
+		if built, _ := build.Default.MatchFile(folder, name); built && strings.HasSuffix(name, ".go") {
+			if all[name], err = parser.ParseFile(token.NewFileSet(), filepath.Join(folder, name), nil, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err != nil || len(all) == 0 {
+		t.Fatal(folder, err)
+	}
+	return all
+}
+
+// A call that hands out memory returns an unsafe.Pointer, or a *T or []T of a type parameter.
+func TestEveryCallThatHandsOutMemoryIsTried(t *testing.T) {
+	memory := regexp.MustCompile(`^(unsafe\.Pointer|\*T|\[\]T)$`)
+	for _, f := range parsed(t, ".") {
+		for _, d := range f.Decls {
+			d, ok := d.(*ast.FuncDecl)
+			if !ok || d.Type.Results == nil || !d.Name.IsExported() || d.Recv != nil && !ast.IsExported(receiver(d.Recv.List[0].Type)) {
+				continue
+			}
+			if _, tried := handsOut[d.Name.Name]; !tried && memory.MatchString(types.ExprString(d.Type.Results.List[0].Type)) {
+				t.Errorf("%s is not in handsOut", d.Name)
+			}
 		}
 	}
 }

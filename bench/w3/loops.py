@@ -47,8 +47,8 @@ CONTENDERS = {
     "untypedOwned": {"shown": "toft-untyped", "package": "toft.dev/toft", "get": "m := a.Mark()", "put": "a.Rewind(m)",
                      "take": "a.AllocUninit({}, 8)", "on": "ownArena", "kept": "a *toft.Arena, ", "cases": {"Owned": "Small"}},
     "dropIn": {"shown": "toft-cgoparam", "package": "toft.dev/toft/cgoparam", "get": "a := cgoparam.GetAlloc()",
-               "put": "cgoparam.ReturnAlloc(a)", "take": "a.Malloc({})",  # zeroes nothing, as cgoparam
-               "cases": {"Small": "Small", "Multi": "Multi", "Steady": "Steady"}},
+               "put": "cgoparam.ReturnAlloc(a)", "zeroed": "a.Malloc({})",  # which cgoparam leaves to its users
+               "cases": {"SmallZeroed": "SmallZeroed", "MultiZeroed": "MultiZeroed"}},
     "original": {"shown": "cgoparam", "package": "github.com/CannibalVox/cgoparam", "tag": " && !without_cgoparam",
                  "get": "a := cgoparam.GetAlloc()", "put": "cgoparam.ReturnAlloc(a)", "take": "a.Malloc({})",
                  "zeroed": "zero(a.Malloc({0}), {0})"},
@@ -63,8 +63,7 @@ CONTENDERS = {
 def source(name, of):
     """The file of one contender."""
     sizes = ["1", "10", "100", "1000", "steadyA", "steadyB", "steadyC"]
-    blocks = {"t" + size: of["take"].format(size) for size in sizes}
-    blocks.update({"z" + size: of["zeroed"].format(size) for size in sizes if "zeroed" in of})
+    blocks = {short + size: of[kind].format(size) for short, kind in (("t", "take"), ("z", "zeroed")) if kind in of for size in sizes}
     found, entries = [], []
     for case, of_case in of.get("cases", {case: case for case in BODIES}).items():
         body, before = BODIES[of_case]

@@ -28,8 +28,9 @@ func GetAlloc() *Allocator { return (*Allocator)(unsafe.Pointer(toft.Get())) }
 // the allocator or its memory afterwards.
 func ReturnAlloc(alloc *Allocator) { alloc.lease.Return() }
 
-// Malloc allocates size bytes at a multiple of 8. The contents are undefined.
-func (a *Allocator) Malloc(size int) unsafe.Pointer { return a.arena().AllocUninit(size, 8) }
+// Malloc allocates size zeroed bytes at a multiple of 8, so that Go may store pointers in them: the garbage collector reads
+// what such a store overwrites.
+func (a *Allocator) Malloc(size int) unsafe.Pointer { return a.arena().Alloc(size, 8) }
 
 // CString allocates a copy of str that ends with a NUL. str is copied as it is, NULs included.
 func (a *Allocator) CString(str string) unsafe.Pointer {
