@@ -12,16 +12,16 @@
 //		if err != nil {
 //			return err
 //		}
-//		info := toft.New[C.struct_open_info](a)
+//		info := a.New[C.struct_open_info]() // before Go 1.27: toft.New[C.struct_open_info](a)
 //		info.name = (*C.char)(cname)
 //		info.mode_count = C.int(len(modes))
-//		info.modes = (*C.uint)(unsafe.SliceData(toft.CopySlice(a, modes)))
+//		info.modes = (*C.uint)(unsafe.SliceData(a.CopySlice(modes))) // toft.CopySlice(a, modes)
 //		return errorOf(C.lib_open(info))
 //	}
 //
 // A wrapper needs these names: [Get] and [Lease.Return], [New], [MakeSlice], [Copy] and [CopySlice] for structs and arrays,
-// [Arena.CString] and [Arena.CBytes] for text and bytes, and [Arena.Alloc] for other memory. The package
-// [toft.dev/toft/leasetest] finds misuse in its tests, and [toft.dev/toft/meter] shows what uses the memory of an arena.
+// [Arena.CString] and [Arena.CBytes] for text and bytes, and [Arena.Alloc] for other memory. With Go 1.27 each function that
+// takes an arena and a type is also a method: a.New[T](), a.MakeSlice[T](n), a.TryCopy(v). The package [toft.dev/toft/leasetest] finds misuse in its tests, and [toft.dev/toft/meter] shows what uses the memory of an arena.
 //
 // [Get] and [Lease.Return] may be called from any goroutine and take a few nanoseconds; an allocation moves a pointer. An
 // arena frees everything at once. It has no finalizer, and its contents are not scanned.
@@ -92,7 +92,10 @@
 //		return p;
 //	}
 //
-// It must check once for each arena that a->ops->version is 1. Alternatively it uses toft.h, which this package contains.
+// It must check once for each arena that a->ops->version is 1. The header lies beside the Go files that include it, since
+// cgo does not find those of other modules. This command writes it:
+//
+//	awk '/==== toft/ { on = /toft.abi.h/ } on' "$(go list -f '{{.Dir}}' toft.dev/toft)/toft.h" >toft_abi.h
 //
 // # Building
 //

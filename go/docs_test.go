@@ -5,8 +5,11 @@
 package toft
 
 import (
+	"bytes"
 	"os"
+	"os/exec"
 	"reflect"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -120,15 +123,20 @@ func TestWhatIsRefused(t *testing.T) {
 func TestToolsOfGo(t *testing.T) {
 	a := newArena(t, Options{})
 	p := New[[16]byte](a)
-	playRows(t, rowsBelow(t, "README.md", "## Go's own tools on arena memory"), map[string]func(t *testing.T){
-		"`weak.Make`": func(t *testing.T) {
+	ends := func(f func()) func(t *testing.T) {
+		return func(t *testing.T) {
 			if isChild(t) {
 				defer func() { _ = recover() }()
-				_ = weak.Make(p)
+				f()
 			} else if out, err := rerun(t); err == nil || !strings.Contains(out, "fatal error: ") {
 				t.Errorf("%v\n%s", err, out)
 			}
-		},
+		}
+	}
+	playRows(t, rowsBelow(t, "README.md", "## Go's own tools on arena memory"), map[string]func(t *testing.T){
+		"`weak.Make`":            ends(func() { _ = weak.Make(p) }),
+		"`runtime.SetFinalizer`": ends(func() { runtime.SetFinalizer(p, func(*[16]byte) {}) }),
+		"`testing/synctest`":     func(t *testing.T) {}, // methods_test.go
 		"`runtime.AddCleanup`": func(t *testing.T) {
 			if runtime.Version() >= "go1.26" {
 				wantPanic(t, "AddCleanup", func() { runtime.AddCleanup(p, func(int) {}, 0) })
@@ -148,6 +156,20 @@ func TestToolsOfGo(t *testing.T) {
 			}
 		},
 	})
+}
+
+// The command of doc.go that writes C's header.
+func TestHeaderForC(t *testing.T) {
+	text, err := os.ReadFile("doc.go")
+	command := regexp.MustCompile(`(?m)^//\t(awk .*) >toft_abi.h$`).FindSubmatch(text)
+	want, missing := os.ReadFile("../abi/toft_abi.h")
+	if err != nil || missing != nil || command == nil || runtime.GOOS == "windows" {
+		t.Skip(err, missing)
+	}
+	_, want, _ = bytes.Cut(want, []byte("#ifndef TOFT_ABI\n"))
+	if got, err := exec.Command("sh", "-c", string(command[1])).Output(); err != nil || !bytes.Contains(got, want) {
+		t.Errorf("%v\n%s", err, got)
+	}
 }
 
 func leaseHasNoRelease(t *testing.T) {

@@ -129,3 +129,6 @@ func TestComparisonOfManyPointers(t *testing.T) {
 		}
 	}
 }
+
+// freedSpan returns an address of the Go heap that contains no object any more.
+func freedSpan() uintptr { return addressOf(&make([]byte, 1<<20)[1<<19]) }
