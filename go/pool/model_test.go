@@ -9,6 +9,7 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"unsafe"
@@ -129,17 +130,22 @@ func (s tableSubject[T]) inside() *slots     { return &s.slots }
 
 // agree compares the columns by index.
 func (s tableSubject[T]) agree(m *model) {
-	n, live := len(s.c.Slice()), 0
-	if m.packed && n != len(m.seeds) || len(s.a.Slice()) != n || len(s.b.Slice()) != n || len(s.d.Slice()) != n {
-		m.t.Fatalf("slices of %d, %d, %d and %d", len(s.a.Slice()), len(s.b.Slice()), n, len(s.d.Slice()))
+	n, live := len(s.c.Storage()), 0
+	if m.packed && n != len(m.seeds) || len(s.a.Storage()) != n || len(s.b.Storage()) != n || len(s.d.Storage()) != n {
+		m.t.Fatalf("slices of %d, %d, %d and %d", len(s.a.Storage()), len(s.b.Storage()), n, len(s.d.Storage()))
 	}
 	for i := range n {
 		row := s.RowAt(i)
-		if _, ok := m.seeds[uint32(row)]; ok != (row != 0) || ok && (s.Index(row) != i || s.c.At(row) != &s.c.Slice()[i]) {
+		if _, ok := m.seeds[uint32(row)]; ok != (row != 0) || ok && (s.Index(row) != i || s.c.At(row) != &s.c.Storage()[i]) {
 			m.t.Fatalf("at %d: row %#x, Index %d", i, row, s.Index(row))
 		} else if ok {
 			live++
 		}
+	}
+	slice, panicked := call(reflect.ValueOf(s.c.Slice)) // of the live rows, or none
+	if holes := live != 0 && live != n; (panicked != nil) != holes || !holes && slice[0].Len() != live ||
+		!holes && live != 0 && slice[0].UnsafePointer() != unsafe.Pointer(&s.c.Storage()[0]) {
+		m.t.Fatalf("%v, %v; %d rows of %d", slice, panicked, live, n)
 	}
 	if live != len(m.seeds) || s.RowAt(-1) != 0 || s.RowAt(n) != 0 {
 		m.t.Fatalf("%d of %d rows by index", live, len(m.seeds))

@@ -181,7 +181,7 @@ func (t *Table) fill(hole uint32) {
 // Live reports whether a row is live.
 func (t *Table) Live(row Row) bool { return t.find(uint32(row)) != 0 }
 
-// Index returns the index of a row in the slices of the columns, or -1 if the row is not live. In a packed table it
+// Index returns the index of a row in Slice and Storage of the columns, or -1 if the row is not live. In a packed table it
 // changes when rows are freed.
 func (t *Table) Index(row Row) int {
 	i := t.find(uint32(row))
@@ -191,7 +191,7 @@ func (t *Table) Index(row Row) int {
 	return int(i) - 1
 }
 
-// RowAt returns the row at an index of the columns' slices, or 0 if no row is live there.
+// RowAt returns the row at an index of the columns' Storage, or 0 if no row is live there.
 func (t *Table) RowAt(index int) Row {
 	if uint(index) >= uint(t.height()) {
 		return 0
@@ -205,7 +205,7 @@ func (t *Table) RowAt(index int) Row {
 	return Row(h)
 }
 
-// height returns the length of the columns' slices.
+// height returns the length of the columns' Storage.
 func (t *Table) height() uint32 {
 	if t.positions != nil {
 		return t.live
@@ -291,16 +291,25 @@ func (c *Column[T]) At(row Row) *T {
 	return nil
 }
 
-// Slice returns the whole column, aligned to 64 bytes. In a packed table these are the live rows; otherwise all rows up
-// to the last used one, where freed elements keep their contents and [Table.RowAt] returns 0. The slice does not change
-// with the table: call Slice again after New and Free.
+// Slice returns the elements of the live rows, first to last, aligned to 64 bytes. It panics if the rows have holes, which is
+// so in a table without Packed from a Free on until other rows have taken the places: use [Table.Rows] and At, or Storage. The
+// slice does not change with the table: call Slice again after New and Free.
 func (c *Column[T]) Slice() []T {
-	if c.table == nil {
+	t := c.table
+	if t == nil || t.live == 0 {
 		return nil
 	}
-	n := c.table.height()
-	if n == 0 {
+	if t.used != t.live && t.positions == nil {
+		panic("pool: Slice of a Column with holes: use Rows and At, Storage, or a Packed table")
+	}
+	return unsafe.Slice((*T)(unsafe.Add(c.base, unsafe.Sizeof(*new(T)))), t.live)
+}
+
+// Storage returns the elements of all rows up to the last used one, as Slice does. Those of freed rows keep their contents;
+// [Table.RowAt] returns 0 for them.
+func (c *Column[T]) Storage() []T {
+	if c.table == nil || c.table.height() == 0 {
 		return nil
 	}
-	return unsafe.Slice((*T)(unsafe.Add(c.base, unsafe.Sizeof(*new(T)))), n)
+	return unsafe.Slice((*T)(unsafe.Add(c.base, unsafe.Sizeof(*new(T)))), c.table.height())
 }
