@@ -465,11 +465,11 @@ func TestCStrings(t *testing.T) {
 	}
 	for n := range 80 { // a NUL at every place of every length
 		for at := range n {
-			b := bytes.Repeat([]byte{0x80}, n)
-			if b[at] = 1; holdsNUL(string(b)) {
-				t.Fatalf("%q holds none", b)
+			b, to := bytes.Repeat([]byte{0x80}, n), make([]byte, n+1)
+			if b[at] = 1; copyText(unsafe.Pointer(&to[0]), string(b)) || string(to) != string(b)+"\x00" {
+				t.Fatalf("%q became %q", b, to)
 			}
-			if b[at] = 0; !holdsNUL(string(b)) {
+			if b[at] = 0; !copyText(unsafe.Pointer(&to[0]), string(b)) {
 				t.Fatalf("%q holds one", b)
 			}
 		}

@@ -68,7 +68,7 @@ var noTag = func() {}
 
 // nameOf returns a name that ends with a NUL.
 func nameOf(name string) ([]byte, error) {
-	if holdsNUL(name) {
+	if strings.IndexByte(name, 0) >= 0 {
 		return nil, ErrNUL
 	}
 	return append([]byte(name), 0), nil

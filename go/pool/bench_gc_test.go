@@ -17,7 +17,6 @@ import (
 //	build, walk    time per node; building includes the collections that it triggers: build-GCs, and their CPU time
 //	gc-wall        the time of runtime.GC while the tree is live, the minimum of five
 //	gc-cpu         the CPU time of that, of all threads, on average
-//	gc-pause       the longest time that the world was stopped for it
 func BenchmarkGC(b *testing.B) {
 	n := 10_000_000
 	if testing.Short() {
@@ -53,7 +52,7 @@ func benchTree(b *testing.B, n int, build builder) {
 		})
 		runtime.GC()
 		const rounds = 5
-		wall, pauses := time.Duration(math.MaxInt64), gcPauses()
+		wall := time.Duration(math.MaxInt64)
 		cpu = gcCPU()
 		for range rounds {
 			start := time.Now()
@@ -62,7 +61,6 @@ func benchTree(b *testing.B, n int, build builder) {
 		}
 		sum["gc-wall-ms"] += float64(wall.Nanoseconds()) / 1e6
 		sum["gc-cpu-ms"] += (gcCPU() - cpu) * 1e3 / rounds
-		sum["gc-pause-us"] += longest(pauses, gcPauses()) * 1e6
 		runtime.KeepAlive(walk)
 	}
 	for name, s := range sum {
@@ -80,20 +78,6 @@ func read(name string) metrics.Value {
 func collections() uint64 { return read("/gc/cycles/total:gc-cycles").Uint64() }
 
 func gcCPU() float64 { return read("/cpu/classes/gc/total:cpu-seconds").Float64() }
-
-func gcPauses() *metrics.Float64Histogram {
-	return read("/sched/pauses/total/gc:seconds").Float64Histogram()
-}
-
-// longest returns an upper bound of the longest pause between two readings, in seconds.
-func longest(before, after *metrics.Float64Histogram) (most float64) {
-	for i, n := range after.Counts {
-		if n > before.Counts[i] {
-			most = after.Buckets[i+1]
-		}
-	}
-	return most
-}
 
 // ---- on the heap ----
 
