@@ -228,8 +228,8 @@ func (a *Arena) Alloc(size, align int) unsafe.Pointer {
 		zero16(p, whole)
 	case n-1 < 64:
 		zero64(p, whole)
-	case n-1 < 128:
-		zero128(p, whole)
+	case n-1 < 256:
+		zero256(p, whole)
 	default:
 		wipe(p, n)
 	}
@@ -325,10 +325,15 @@ func zero64(p unsafe.Pointer, size uintptr) {
 	}
 }
 
-// zero128 does so for 64 to 128 bytes.
-func zero128(p unsafe.Pointer, size uintptr) {
-	*(*[8]uint64)(p) = [8]uint64{}
-	*(*[8]uint64)(unsafe.Add(p, size-64)) = [8]uint64{}
+// zero256 does so for 64 to 256 bytes.
+func zero256(p unsafe.Pointer, size uintptr) {
+	type line [8]uint64
+	*(*line)(p) = line{}
+	*(*line)(unsafe.Add(p, size-64)) = line{}
+	if size > 128 {
+		*(*line)(unsafe.Add(p, 64)) = line{}
+		*(*line)(unsafe.Add(p, size-128)) = line{}
+	}
 }
 
 // zeroed is New without its type.
@@ -349,8 +354,8 @@ func (a *Arena) zeroed(typ any, size uintptr) unsafe.Pointer {
 		zero16(p, whole)
 	case size-1 < 64:
 		zero64(p, whole)
-	case size-1 < 128:
-		zero128(p, whole)
+	case size-1 < 256:
+		zero256(p, whole)
 	default:
 		wipe(p, size)
 	}

@@ -66,7 +66,7 @@ func sized[T any](a *Arena) (unsafe.Pointer, int) {
 var sizes = []func(a *Arena) (unsafe.Pointer, int){
 	sized[[1]byte], sized[[8]byte], sized[[9]byte], sized[[16]byte], sized[[17]byte], sized[[24]byte], sized[[32]byte],
 	sized[[33]byte], sized[[40]byte], sized[[49]byte], sized[[64]byte], sized[[65]byte], sized[[72]byte], sized[[100]byte],
-	sized[[128]byte], sized[[129]byte], sized[mixed],
+	sized[[129]byte], sized[[200]byte], sized[[256]byte], sized[[257]byte], sized[mixed],
 }
 
 func one[T any](p *T, err error) (unsafe.Pointer, int) {

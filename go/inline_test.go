@@ -21,7 +21,7 @@ func TestHotFunctionsAreInlined(t *testing.T) {
 		`slotAt`:                         80,
 		`zero16`:                         80,
 		`zero64`:                         80,
-		`zero128`:                        80,
+		`zero256`:                        80,
 		`passedAt`:                       80,
 		`New[go.shape.int64,go.shape.struct { leased; Arena }]`:       80,
 		`MakeSlice[go.shape.int64,go.shape.struct { leased; Arena }]`: 80,
