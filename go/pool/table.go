@@ -22,8 +22,8 @@ type Row uint32
 // Columns are added to an empty table; then rows are made and freed:
 //
 //	t, err := pool.NewTable(pool.TableOptions{Packed: true})
-//	position, err := pool.AddColumn[Vec3](t)
-//	speed, err := pool.AddColumn[Vec3](t)
+//	position, err := t.AddColumn[Vec3]() // before Go 1.27: pool.AddColumn[Vec3](t)
+//	speed, err := t.AddColumn[Vec3]()
 //	row, err := t.New()
 //	*position.At(row) = Vec3{1, 2, 3}
 //
