@@ -18,7 +18,7 @@ export PoolFullError, StaleIndexError,
     Frozen, FrozenError, open_frozen
 
 const PUBLIC = (
-    :Columns, :capacity, :column, :Handle, :handle,
+    :Columns, :capacity, :column, :storage, :Handle, :handle,
     :List, :Stack, :Queue, :SortedSet, :SortedDict, :between, :nth,
     :GenericList, :GenericStack, :GenericQueue, :GenericSortedSet, :GenericSortedDict,
     :alloc, :Mark, :scope, :default_arena,

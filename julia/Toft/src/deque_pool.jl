@@ -86,8 +86,8 @@ const Allocator{T,I<:Integer} = DequePool{T,I,Vector{T}}
     SOAllocator{T,I=Int}(nothing, init=0)
 
 As [`Allocator`](@ref), with a column for each field of the tuple, named tuple or struct `T`. `pool[i, j]` and
-`pool[i, j] = x` touch field `j` (a number or a name) alone; [`column`](@ref) is the whole column. For the field
-of a struct, [`concretetype`](@ref) gives the concrete type.
+`pool[i, j] = x` touch field `j` (a number or a name) alone; [`column`](@ref) is field `j` of all live elements. For
+the field of a struct, [`concretetype`](@ref) gives the concrete type.
 
     julia> using Toft: column
 
@@ -512,10 +512,42 @@ end
 """
     column(pool, j)
 
-The column of field `j` (a number or a name) of a structure-of-arrays pool: the `Vector` itself, whose element `i`
-belongs to the slot with index `i`, live or not. It is replaced when the pool grows or is trimmed.
+Field `j` (a number or a name) of the live elements of a structure-of-arrays pool, in the order of iteration: a view of
+the column, which can be written. It is of the slots that are live now; when the pool has changed, ask for it again. The
+live slots must be one range: `ArgumentError` while a slot between them is free (in the free-list kinds) and while they
+go around (from a higher to a lower index). `pool[i, j]` for the `i` of `eachindex(pool)` works then too. Also an
+`ArgumentError` for a pool without columns, and for a field that there is not.
+
+    julia> using Toft: column
+
+    julia> pool = SOAllocator{Tuple{Int,Float64}}(nothing);
+
+    julia> foreach(k -> allocateend!(pool, (k, k / 2)), 1:3)
+
+    julia> column(pool, 1) .*= 2; sum(column(pool, 1)), sum(column(pool, 2))
+    (12, 3.0)
 """
-@inline column(p::DequePool{T,I,<:Columns}, j::Field) where {T,I} = whole_column(p.store, j)
+@inline function column(p::AbstractPool, j::Field)
+    all, live = storage(p, j), live_range(p)
+    live === nothing && throw_no_range()
+    return @inbounds view(all, live)
+end
+
+"""
+    Toft.storage(pool, j)
+
+The whole column of field `j`, for all slots, live or not: the `Vector` itself, whose element `i` belongs to the slot
+with index `i`. Freed slots have their old values there, and slots that were never taken any values. The pool replaces
+it when it is trimmed.
+"""
+@inline storage(p::DequePool{T,I,<:Columns}, j::Field) where {T,I} = whole_column(p.store, j)
+storage(p::AbstractPool, j::Field) =
+    throw(ArgumentError("$(kind_name(p)) has no columns, as SOAllocator and FreeListSOAllocator have"))
+
+@noinline throw_no_range() =
+    throw(ArgumentError("column: the live slots are not one range: some between them are free, or they go around; " *
+                        "use pool[i, j] for i in eachindex(pool), or Toft.storage(pool, j) for all slots, live or not"))
+@inline live_range(p::DequePool) = p.contiguous ? (p.first:p.last) : nothing
 
 @inline Base.isempty(p::DequePool) = (p.last + 1 == p.first) & p.contiguous
 Base.length(p::DequePool) = p.contiguous ? p.last - p.first + 1 : sum(length, live_pieces(p))

@@ -228,7 +228,8 @@ end
 
 capacity(p::FreeListPool) = capacity(p.used)
 is_fixed(p::FreeListPool) = is_fixed(p.used)
-@inline column(p::FreeListPool, j::Field) = column(p.used, j)
+@inline storage(p::FreeListPool{T,I,<:Columns}, j::Field) where {T,I} = whole_column(p.used.store, j)
+@inline live_range(p::FreeListPool) = p.used.free_count == 0 ? live_range(p.used) : nothing
 
 """
 Slots freed at the highest indices are forgotten first, so that a pool with many freed slots shrinks.

@@ -175,7 +175,11 @@ Base.length(p::FrozenPool) = (must_be_open(p.live.file); p.count)
 Base.isempty(p::FrozenPool) = length(p) == 0
 capacity(p::FrozenPool) = length(p.store)
 is_fixed(::FrozenPool) = true
-@inline column(p::FrozenPool{T,I,<:Columns}, j::Field) where {T,I} = whole_column(p.store, j)
+@inline storage(p::FrozenPool{T,I,<:Columns}, j::Field) where {T,I} = whole_column(p.store, j)
+function live_range(p::FrozenPool) # the last slot is live
+    first_live = isempty(p) ? 1 : first(eachindex(p)) % Int
+    return first_live + length(p) - 1 == capacity(p) ? (first_live:capacity(p)) : nothing
+end
 kind_name(::FrozenPool) = "FrozenPool"
 
 is_live(p::FrozenPool, i::Int) =

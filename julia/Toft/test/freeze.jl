@@ -7,7 +7,7 @@ module FreezeTests
 using Random, Test, Toft
 using Main: Mixed, Nested, Point, same, throws
 using Toft: Columns, FrozenPool, FrozenSortedDict, FrozenSortedSet, FrozenVector, GenericList, GenericQueue,
-    GenericStack, List, Queue, SortedDict, SortedSet, Stack, between, capacity, column, content, freeze, nth
+    GenericStack, List, Queue, SortedDict, SortedSet, Stack, between, capacity, column, storage, content, freeze, nth
 
 struct Padded
     small::Int8
@@ -155,7 +155,11 @@ end
             @test haskey(model, i) ? (p[i], p[i, :large], p[i, 1]) == (model[i], model[i].large, model[i].small) :
                   throws(1 <= i <= capacity(p) ? StaleIndexError : BoundsError, getindex, p, i)
         end
-        kind in (SOAllocator, FreeListSOAllocator) && @test all(column(p, :large)[i] == x.large for (i, x) in model)
+        if kind in (SOAllocator, FreeListSOAllocator)
+            @test all(storage(p, :large)[i] == x.large for (i, x) in model)
+            one_range = all(==(1), diff(sort!(collect(keys(model)))))
+            @test one_range ? column(p, :large) == [x.large for x in p] : throws(ArgumentError, column, p, :large)
+        end
         freeze(joinpath(folder, "again.frozen"), p) # a frozen pool can be written
         @test read(joinpath(folder, "again.frozen")) == read(path)
     end

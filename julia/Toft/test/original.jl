@@ -186,7 +186,7 @@ end
         emptyend!(pool)
         @test capacity(pool) == had && isempty(pool)
         @test capacity(trim!(pool)) < had
-        make in sized[[2, 4]] && @test length(column(pool, 1)) == length(column(pool, 2)) == capacity(pool)
+        make in sized[[2, 4]] && @test length(storage(pool, 1)) == length(storage(pool, 2)) == capacity(pool)
     end
     for I in (UInt32, Int16, UInt8), Kind in (Allocator, SOAllocator, FreeListAllocator, FreeListSOAllocator)
         @test allocateend!(Kind{E,I}(nothing), (1, 1)) === I(1)

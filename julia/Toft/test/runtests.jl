@@ -7,7 +7,7 @@ using Random
 using Test
 using Toft
 using Toft: Columns, GenericList, GenericStack, Handle, List, Queue, SortedDict, SortedSet, Stack, between, nth,
-    capacity, column, handle
+    capacity, column, handle, storage
 
 include("common.jl")
 include("pool_model.jl")

@@ -4,7 +4,7 @@
 module WidthTests
 
 using Test, Toft
-using Toft: @alloc, @no_escape, List, Queue, SortedDict, Stack, alloc, column
+using Toft: @alloc, @no_escape, List, Queue, SortedDict, Stack, alloc, storage
 
 const WIDTHS = 8:8:256
 const LONG = get(ENV, "TOFT_LONG", "0") != "0"
@@ -129,7 +129,7 @@ function test_pools(::Type{T}) where {T}
         @test all(pool[slots[i], :x] === source[i] && pool[slots[i], :a] === 0x01 for i in 1:40)
         pool[slots[3], :x] = source[5]
         @test pool[slots[3]] === Holder(0x01, source[5]) && pool[slots[4], 2] === source[4]
-        kind in (SOAllocator, FreeListSOAllocator) && @test column(pool, :x)[slots[6:40]] == source[6:40]
+        kind in (SOAllocator, FreeListSOAllocator) && @test storage(pool, :x)[slots[6:40]] == source[6:40]
     end
     list, stack, queue = List{T}(), Stack{T}(), Queue{T}()
     for x in source
