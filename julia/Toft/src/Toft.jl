@@ -62,6 +62,7 @@ include("allocators.jl")
 
 function __init__()
     number_lifetimes()
+    reset_held()
     make_thread_arenas()
 end
 

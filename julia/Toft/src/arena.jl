@@ -39,7 +39,10 @@ types only. C, C++, Rust and Go can allocate from the same arena: pass [`pointer
     end                                 # released here, also when an exception passes
 
 An `Arena` is released by `release!` or `close`; or by a finalizer when nothing refers to it any more, arrays of it
-included. Raw pointers do not keep it: `GC.@preserve a` does.
+included. Raw pointers do not keep it: `GC.@preserve a` does. Arenas that are left to their finalizers are counted: when
+they have grown by a quarter of the heap and of themselves since the last such collection (32 MiB at least, 1 GiB at
+most), the call that brings the block collects garbage. Blocks that C, C++, Rust or Go code brings count at the next one
+that Julia code does. `arena() do` counts for nothing.
 
 * `budget`: bytes that may be live at once, paddings included; `nothing`: no limit (see [`budget!`](@ref)).
 * `reserve`: bytes expected; the first block is made that large.
@@ -69,6 +72,7 @@ mutable struct Arena
     unchecked::Bool                # if it is watched, then only by meters
     range::Ptr{RawReserve}         # goes after the arena; NULL: none
     within::Any                    # its Budget, which ends after it, or nothing
+    held::Int                      # the bytes that it counts for (arena_held.jl); below 0: it has no finalizer
     user::Threads.Atomic{UInt}     # of a checked one: the address of the task that calls the provider; 0: none
 
     function Arena(head::Ptr{UInt}, owned::Bool, range::Ptr{RawReserve}, finalized::Bool, within = nothing)
@@ -84,6 +88,7 @@ mutable struct Arena
         a.unchecked = false
         a.range = range
         a.within = within
+        a.held = finalized ? 0 : -1
         a.user = isodd(word(head, HEAD_EPOCH)) ? Threads.Atomic{UInt}(0) : UNCHECKED_USER
         finalized && finalizer(finish, a)
         a
@@ -204,7 +209,9 @@ end
 function Arena(; budget = nothing, reserve = 0, contiguous = 0, checked = false, within = nothing)
     precompiling() && arena_in_image()
     head, range = make(budget, reserve, contiguous, checked, within)
-    Arena(head, true, range, true, within)
+    a = Arena(head, true, range, true, within)
+    count_held!(a)
+    return a
 end
 
 """
@@ -315,6 +322,7 @@ function release!(a::Arena)
     end
     code == TOFT_EBUSY && throw(ArenaError(code, "release!"))
     a.head = CLOSED[]
+    uncount_held!(a)
     end_all_lifetimes!(a)
     end_range(a.range)
     a.range = C_NULL
@@ -327,7 +335,9 @@ Base.close(a::Arena) = release!(a)
 # A range that C claimed and never gave keeps the arena for ever, as the ABI requires.
 finish(a::Arena) = try
     a.unchecked = true # whose code this interrupts did not do it
+    bytes = uncount_held!(a)
     release!(a)
+    finished!(bytes)
 catch e
     e isa ArenaError && e.code == TOFT_EBUSY || rethrow() # Julia prints what finalizers throw
 end
@@ -339,6 +349,7 @@ Whether `a` is not released yet.
 """
 Base.isopen(a::Arena) = a.head != CLOSED[]
 
+include("arena_held.jl")
 include("arena_alloc.jl")
 
 # ---- marks ----
@@ -511,6 +522,8 @@ function trim!(a::Arena, keep::Integer = 0)
     keep >= 0 || throw(ArgumentError("trim!: negative: $keep"))
     bytes = min(keep, typemax(UInt)) % UInt
     GC.@preserve a by_one_task(() -> op_trim(opened(a), bytes), a)
+    a.held < 0 || count_held!(a)
+    return nothing
 end
 
 """

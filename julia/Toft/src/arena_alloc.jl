@@ -21,10 +21,12 @@ end
 
 @noinline function take_slow(a::Arena, size::UInt, align::UInt)
     head = opened(a)
+    epoch = word(head, HEAD_EPOCH)
     p = by_one_task(a) do
         say_place(a, head)
         op_alloc(head, size, align, UInt32(0))
     end
+    count_new!(a, epoch)
     p == 0 && throw(a.calling ? ArenaError(TOFT_EBUSY, "alloc") : OutOfMemoryError())
     p
 end
@@ -129,10 +131,12 @@ function Base.resize!(a::Arena, p::Ptr{T}, old::Integer, new::Integer; align::In
             unsafe_store!(head, UInt(p) + ((to + 7) & ~UInt(7)), HEAD_CURSOR)
             return p
         end
+        epoch = word(head, HEAD_EPOCH)
         q = by_one_task(a) do
             say_place(a, head)
             op_resize(head, UInt(p), p == C_NULL ? zero(from) : from, to, align, UInt32(0)) # else the table refuses it
         end
+        count_new!(a, epoch)
         q == 0 && throw(a.calling ? ArenaError(TOFT_EBUSY, "resize!") : OutOfMemoryError())
         return Ptr{T}(q)
     end

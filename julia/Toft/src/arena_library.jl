@@ -103,6 +103,8 @@ struct RawReserve # toft_reserve_source
     taken::Cint
 end
 
+thread_count() = isdefined(Threads, :maxthreadid) ? Threads.maxthreadid() : Threads.nthreads()
+
 @inline word(head::Ptr{UInt}, i) = unsafe_load(head, i)
 
 # The provider's function: read again for each call, since a provider may swap its table.
@@ -224,6 +226,7 @@ mutable struct Library
     sites::Ptr{Cvoid}
     snapshot_text::Ptr{Cvoid}
     symbolize::Ptr{Cvoid}
+    heap_trim::Ptr{Cvoid} # glibc's malloc_trim
     path::String
     version::String
 end
@@ -305,6 +308,7 @@ end
         LIBRARY.sites = found(:toft_sites)
         LIBRARY.snapshot_text = found(:toft_snapshot_text)
         LIBRARY.symbolize = found(:toft_symbolize)
+        LIBRARY.heap_trim = found(:malloc_trim) # of the C library that libtoft uses
         LIBRARY.path = path
         LIBRARY.version = version
         background = found(:toft_background_thread)

@@ -29,13 +29,14 @@ const ROUNDS = 512 # outermost blocks of an arena between two times at which mem
 # Of this process: what a system image has kept is without its memory.
 function make_thread_arenas()
     empty!(THREADS)
-    n = isdefined(Threads, :maxthreadid) ? Threads.maxthreadid() : Threads.nthreads()
-    append!(THREADS, [ThreadArenas(nothing, [], IdDict{Task,BlockArena}(), 16) for _ in 1:n])
+    append!(THREADS, [ThreadArenas(nothing, [], IdDict{Task,BlockArena}(), 16) for _ in 1:thread_count()])
 end
 
 function new_block_arena(task, home)
     head, range = make(nothing, 0, 0, false) # while a package is precompiled too: it is not in the package's image
-    return BlockArena(Arena(head, true, range, true), task, home, 0, Vector{UInt}(undef, 8), Vector{Mark}(undef, 8), 0)
+    a = Arena(head, true, range, true)
+    count_held!(a)
+    return BlockArena(a, task, home, 0, Vector{UInt}(undef, 8), Vector{Mark}(undef, 8), 0)
 end
 
 # An address in the frame of the function that this is inlined to, or below it. (The name is imported: with it, a

@@ -39,13 +39,7 @@ code_of(f) =
         e.code
     end
 
-message_of(f) =
-    try
-        f()
-        ""
-    catch e
-        sprint(showerror, e)
-    end
+message_of(f) = (e = Main.thrown(f); e === nothing ? "" : sprint(showerror, e))
 
 head(a) = Ptr{UInt}(pointer(a))
 words(a) = ntuple(i -> unsafe_load(head(a), i), 4)
@@ -672,7 +666,6 @@ end
     @test cache_held() == 0 || Threads.nthreads() > 1
 end
 
-include("arena_elsewhere.jl")
-include("arena_streams.jl")
+foreach(include, ("arena_elsewhere.jl", "arena_held.jl", "arena_streams.jl"))
 
 end

@@ -9,13 +9,7 @@ using Toft: TOFT_EBUSY, TOFT_ENOSYS, alloc, report, reset!, scope, snapshot, sta
 lives(a) = Dict(t.name => t.live for t in report(a))
 printed(x) = repr("text/plain", x; context = :limit => true)
 
-message_of(f) =
-    try
-        f()
-        ""
-    catch e
-        sprint(showerror, e)
-    end
+message_of(f) = (e = Main.thrown(f); e === nothing ? "" : sprint(showerror, e))
 
 # Is f refused with an ArgumentError, and does the report stay as it was?
 function refused(f, a)

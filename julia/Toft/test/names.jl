@@ -43,8 +43,8 @@ const ELSEWHERE = Set(Symbol.(split("""
 end
 
 @testset "private names of Base" begin
-    for name in (:isvatuple, :allocatedinline, :isbitsunion, :_unsetindex!, :format_bytes, :copymutable, :emptymutable,
-                 :mergewith, :mergewith!, :deepcopy_internal, :JLOptions)
+    for name in (:isvatuple, :allocatedinline, :isbitsunion, :_unsetindex!, :format_bytes, :gc_live_bytes, :copymutable,
+                 :emptymutable, :mergewith, :mergewith!, :deepcopy_internal, :JLOptions)
         isdefined(Base, name) || println("Base.", name, " is no more: Toft has a fallback")
         @test isdefined(Base, name)
     end

@@ -38,7 +38,7 @@ end
     end
     @test !(:Toft in used)
     @test fields == Set([:alloc, :first, :last, :setindex, :isempty, :push!, :pop!, :empty!]) # and Base's names
-    @test length(Original.PROGRAMS) == 4
+    @test length(Original.PROGRAMS) == 3
     functions = [:allocateend!, :allocatebegin!, :deallocateend!, :deallocatebegin!, :deallocate!, :emptyend!,
                  :emptybegin!]
     @test functions ⊆ used # with getindex, setindex! and isempty: all ten
