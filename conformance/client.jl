@@ -35,7 +35,7 @@ function code_of(f)
         return CODES[:ok]
     catch e
         e isa Toft.ArenaError && return e.code
-        e isa OutOfMemoryError && return CODES[:nomem]
+        e isa Union{OutOfMemoryError,BudgetError,ArenaMemoryError} && return CODES[:nomem]
         e isa ArgumentError && return CODES[:arg]
         rethrow()
     end
@@ -45,7 +45,7 @@ function address(f)
     try
         return Ptr{Cvoid}(f())
     catch e
-        e isa OutOfMemoryError || e isa Toft.ArenaError && e.code == Toft.TOFT_EBUSY || rethrow()
+        e isa Union{BudgetError,ArenaMemoryError,ArgumentError} || code_of(rethrow) == Toft.TOFT_EBUSY || rethrow()
         return C_NULL
     end
 end

@@ -9,7 +9,7 @@ module Toft
 # Exported are names that contain the name of their subject. Words that other packages export, or programs use as names
 # of variables, are public without being exported: `using Toft: Stack, alloc` or `Toft.alloc`.
 
-export PoolFullError, StaleIndexError,
+export PoolFullError, StaleIndexError, BudgetError, ArenaMemoryError,
     AbstractPool, Allocator, SOAllocator, FreeListAllocator, FreeListSOAllocator,
     allocateend!, allocatebegin!, deallocateend!, deallocatebegin!, deallocate!, emptyend!, emptybegin!, trim!,
     concretetype,

@@ -50,9 +50,10 @@ that Julia code does. `arena() do` counts for nothing.
 * `checked`: start with checks (see [`checked!`](@ref)).
 * `within`: a [`Toft.Budget`](@ref) that the blocks count for, with those of other arenas. Not with `contiguous`.
 
-Throws `OutOfMemoryError` where there is no memory or address space, `ArgumentError` for options that make no sense, and
-an `ErrorException` where libtoft is missing (see [`Toft.library`](@ref)), and while a package is precompiled, because
-the memory would be missing when the package is loaded; `arena() do` works there too, as long as `a` is not stored.
+Throws [`ArenaMemoryError`](@ref) where there is no memory or address space, [`BudgetError`](@ref) where `within` has no
+room, `ArgumentError` for options that make no sense, and an `ErrorException` where libtoft is missing (see
+[`Toft.library`](@ref)), and while a package is precompiled, because the memory would be missing when the package is
+loaded; `arena() do` works there too, as long as `a` is not stored.
 
 Threads: one task at a time; it may pass from one to another. Two tasks that use a checked arena at once are an
 `ErrorException` in one of them; in other arenas they may get the same memory. The finalizer, and the cleanups that it
@@ -108,7 +109,8 @@ const UNCHECKED_USER = Threads.Atomic{UInt}(0) # never changed
 """
     Toft.ArenaError
 
-What went wrong with an arena, but for memory that ran out (`OutOfMemoryError`) and bad arguments (`ArgumentError`).
+What went wrong with an arena, but for memory that it does not get ([`BudgetError`](@ref),
+[`ArenaMemoryError`](@ref)) and bad arguments (`ArgumentError`).
 `code` is the C library's: `Toft.TOFT_EMARK`, a mark of another arena, from before a reset or already rewound past;
 `Toft.TOFT_EBUSY`, a range of the arena is claimed or a cleanup is running; `Toft.TOFT_ENOSYS`, the provider does
 not offer this; `Toft.TOFT_ECORRUPT`, done, and a checked arena found bytes written outside an allocation. `what` is the
@@ -179,7 +181,7 @@ precompiling() = ccall(:jl_generating_output, Cint, ()) != 0
         range = Ptr{RawReserve}(Libc.malloc(sizeof(RawReserve)))
         range == C_NULL && throw(OutOfMemoryError())
         source = ccall(LIBRARY.reserve_init, Ptr{Cvoid}, (Ptr{RawReserve}, Csize_t), range, contiguous)
-        source == C_NULL && (Libc.free(range); throw(OutOfMemoryError()))
+        source == C_NULL && (Libc.free(range); throw(ArenaMemoryError(contiguous, 0, contiguous)))
     end
     head = if limit == typemax(UInt64) && reserve == 0 && contiguous == 0 && !checked && within === nothing
         ccall(LIBRARY.create, Ptr{UInt}, ())
@@ -187,7 +189,11 @@ precompiling() = ccall(:jl_generating_output, Cint, ()) != 0
         options = Ref(RawOptions(sizeof(RawOptions), source, C_NULL, 0, limit, reserve, C_NULL, C_NULL, checked))
         ccall(LIBRARY.create_with, Ptr{UInt}, (Ref{RawOptions},), options)
     end
-    head == C_NULL && (end_range(range); throw(OutOfMemoryError()))
+    if head == C_NULL
+        end_range(range)
+        need_budget(within, reserve % Int, reserve % Int + 4096)
+        throw(ArenaMemoryError(reserve, 0, nothing))
+    end
     limit == 0 && op_set(head, TOFT_SET_BUDGET, 0)
     head, range
 end
@@ -203,7 +209,7 @@ end
 
 function size_of(name, bytes::Integer)
     bytes >= 0 || throw(ArgumentError("$name is negative: $bytes"))
-    bytes > MAX_REQUEST ? throw(OutOfMemoryError()) : UInt(bytes)
+    bytes > MAX_REQUEST ? too_large("$name of $bytes bytes") : UInt(bytes)
 end
 
 function Arena(; budget = nothing, reserve = 0, contiguous = 0, checked = false, within = nothing)
@@ -529,7 +535,7 @@ end
 """
     budget!(a::Arena, bytes)
 
-From now on at most `bytes` bytes may be live in `a`, paddings included: an allocation above throws `OutOfMemoryError`.
+From now on at most `bytes` bytes may be live in `a`, paddings included: an allocation above is a [`BudgetError`](@ref).
 It costs nothing until it is reached. A budget below the live bytes refuses every allocation until enough is freed.
 `nothing` lifts it. Throws `Toft.ArenaError` (`TOFT_EBUSY`).
 """

@@ -27,20 +27,39 @@ end
         op_alloc(head, size, align, UInt32(0))
     end
     count_new!(a, epoch)
-    p == 0 && throw(a.calling ? ArenaError(TOFT_EBUSY, "alloc") : OutOfMemoryError())
+    p == 0 && throw_refused(a, size, align, "alloc")
     p
 end
 
-# A count as an Int. Beyond that there is no memory.
+# Why the provider refused a request. Room for a block's header counts where a budget limits blocks.
+@noinline function throw_refused(a::Arena, size::UInt, align::UInt, what)
+    a.calling && throw(ArenaError(TOFT_EBUSY, what))
+    s = op_stats(a.head)
+    bytes, live, limit = size % Int, s.live % Int, min(s.budget, typemax(Int)) % Int
+    needed = (bytes + 7) & ~7 + (align <= 8 ? 0 : align % Int)
+    needed > limit - live && throw(BudgetError("arena", bytes, live, limit))
+    need_budget(a.within, bytes, needed + 4096)
+    isodd(word(a.head, HEAD_EPOCH)) && LIBRARY.tags != C_NULL && for tag in report(a).tags
+        tag.budget === nothing || needed <= tag.budget - tag.live ||
+            throw(BudgetError("tag $(tag.name)", bytes, tag.live, tag.budget))
+    end
+    a.range == C_NULL || (limit = min(limit, unsafe_load(a.range).max % Int))
+    throw(ArenaMemoryError(bytes, live, limit == typemax(Int) ? nothing : limit))
+end
+
+@noinline too_large(what) =
+    throw(ArgumentError("$what: more than an arena can have, which is at most $(Int(MAX_REQUEST)) bytes"))
+
+# A count as an Int.
 @inline whole(n::Int) = n
 function whole(n::Integer)
     n < 0 && throw(ArgumentError("a negative count: $n"))
-    n > typemax(Int) ? throw(OutOfMemoryError()) : Int(n)
+    n > typemax(Int) ? too_large("a count of $n") : Int(n)
 end
 
-@noinline function bad_count(n)
+@noinline function bad_count(::Type{T}, n) where {T}
     n < 0 && throw(ArgumentError("a negative count: $n"))
-    throw(OutOfMemoryError())
+    too_large("$n elements of $(stride_of(T)) bytes")
 end
 
 # The bytes from one T to the next, by which pointers step: more than sizeof(T) for a primitive type whose size is no
@@ -49,15 +68,14 @@ end
 
 # The bytes of n T. One compare for negative counts, for overflows, and for sizes beyond any arena.
 @inline function bytes_of(::Type{T}, n::Int) where {T}
-    n % UInt <= MAX_REQUEST ÷ max(stride_of(T), 1) || bad_count(n)
+    n % UInt <= MAX_REQUEST ÷ max(stride_of(T), 1) || bad_count(T, n)
     n % UInt * (stride_of(T) % UInt)
 end
 
 @noinline bad_align(align) = throw(ArgumentError("an alignment that is not a power of two: $align"))
-@noinline huge_align() = throw(OutOfMemoryError())
 @inline function align_of(align::Integer)
     align > 0 && ispow2(align) || bad_align(align)
-    align <= MAX_REQUEST || huge_align()
+    align <= MAX_REQUEST || too_large("an alignment of $align")
     align % UInt
 end
 
@@ -95,9 +113,9 @@ must not be read. `T` must be a bits type: else an `ArgumentError` names the fie
 The memory is valid until `a` is rewound to a mark from before, reset or released; no part of it is freed alone. The
 pointer does not keep `a` alive: see [`Arena`](@ref). For arrays that do, and that notice: [`ArenaArray`](@ref).
 
-Throws `OutOfMemoryError` where memory ends or the budget, `ArgumentError` for negative sizes, for alignments that are
-no power of two and for a released arena, and `Toft.ArenaError` (`TOFT_EBUSY`) in a cleanup of `a`. The arena is then as
-it was.
+Throws [`BudgetError`](@ref) where a budget ends and [`ArenaMemoryError`](@ref) where memory does; `ArgumentError` for
+sizes that are negative or beyond any arena's, for alignments that are no power of two and for a released arena; and
+`Toft.ArenaError` (`TOFT_EBUSY`) in a cleanup of `a`. The arena is then as it was.
 """
 @inline function alloc(a::Arena, ::Type{T}) where {T}
     isbitstype(T) || not_bits(T)
@@ -137,7 +155,7 @@ function Base.resize!(a::Arena, p::Ptr{T}, old::Integer, new::Integer; align::In
             op_resize(head, UInt(p), p == C_NULL ? zero(from) : from, to, align, UInt32(0)) # else the table refuses it
         end
         count_new!(a, epoch)
-        q == 0 && throw(a.calling ? ArenaError(TOFT_EBUSY, "resize!") : OutOfMemoryError())
+        q == 0 && throw_refused(a, to, align, "resize!")
         return Ptr{T}(q)
     end
 end

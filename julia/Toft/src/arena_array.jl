@@ -78,7 +78,7 @@ function elements(dims::Tuple{Vararg{Int}})
         n, more = Base.Checked.mul_with_overflow(n, d)
         over |= more
     end
-    over && !(0 in dims) ? throw(OutOfMemoryError()) : 0 in dims ? 0 : n
+    over && !(0 in dims) ? too_large("an array of " * join(dims, "×")) : 0 in dims ? 0 : n
 end
 
 @inline ArenaArray{T,N}(a::Arena, u::UndefInitializer, dims::Vararg{Integer,N}; align::Integer = 1) where {T,N} =

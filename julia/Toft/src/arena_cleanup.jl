@@ -38,7 +38,8 @@ What `f` throws is thrown by the `rewind!`, `reset!` or `release!` that ran it, 
 memory is freed; several as a `CompositeException`. When the finalizer releases the arena, `f` runs in the
 finalizer: it must not wait, and what it uses may have been finalized before; exceptions are printed. The same
 holds when C frees the memory, which must be on a thread of Julia's. A cleanup takes about 40 bytes of the arena, and
-`OutOfMemoryError` if they are not available; `Toft.ArenaError` (`TOFT_EBUSY`) in a cleanup of `a`.
+[`BudgetError`](@ref) or [`ArenaMemoryError`](@ref) if they are not available; `Toft.ArenaError` (`TOFT_EBUSY`) in a
+cleanup of `a`.
 """
 function cleanup!(f, a::Arena)
     head = opened(a)
@@ -57,7 +58,7 @@ function register!(a::Arena, head, c::Cleanup)
     node != 0 && return nothing
     pop!(a.cleanups)
     a.owned || lock(() -> delete!(KEPT, c), KEEPING)
-    throw(a.calling ? ArenaError(TOFT_EBUSY, "cleanup!") : OutOfMemoryError())
+    throw_refused(a, UInt(5 * WORD), UInt(8), "cleanup!")
 end
 
 # After a call that may have run cleanups: throws their exceptions, and the error of the call's own code.

@@ -71,7 +71,7 @@ function collect_arenas()
     end
 end
 
-# A finalizer has freed so many bytes.
+# A finalizer has freed these bytes.
 function finished!(bytes)
     Threads.atomic_add!(FINISHED, bytes)
     COLLECT_AT[] = max(COLLECT_AT[] - bytes, HELD[] + LEAST_GROWTH)

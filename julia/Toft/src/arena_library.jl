@@ -10,10 +10,7 @@ const WORD = sizeof(UInt)
 const MAX_REQUEST = UInt(typemax(Int)) >> 1 # larger ones no provider serves
 
 # The head, in words from 1, as unsafe_load counts.
-const HEAD_CURSOR = 1
-const HEAD_OPS = 2
-const HEAD_LIMIT = 3
-const HEAD_EPOCH = 4
+const HEAD_CURSOR, HEAD_OPS, HEAD_LIMIT, HEAD_EPOCH = 1:4
 
 # The table: its size and version, 32 bits each, then functions.
 const OPS_FUNCTIONS = 8
@@ -21,85 +18,39 @@ const OPS_SIZE = OPS_FUNCTIONS + 13 * WORD
 const OPS_ALLOC, OPS_RESIZE, OPS_FREE, OPS_REWIND, OPS_RESET, OPS_TRIM, OPS_CLEANUP, OPS_CLAIM, OPS_GIVE, OPS_CONTAINS,
       OPS_STATS, OPS_SET, OPS_RELEASE = 1:13
 
-const TOFT_ZERO = UInt32(1)
-const TOFT_STAY = UInt32(2)
-const TOFT_KEEP_RECENT = UInt32(0)
-const TOFT_KEEP_ALL = UInt32(1)
-const TOFT_KEEP_BYTES = UInt32(2)
-const TOFT_SET_BUDGET = UInt32(1)
-const TOFT_SET_SAMPLE = UInt32(3)
-const TOFT_SET_CHECKED = UInt32(4)
-const TOFT_OK = Cint(0)
-const TOFT_ENOMEM = Cint(-1)
-const TOFT_EMARK = Cint(-2)
-const TOFT_EBUSY = Cint(-3)
-const TOFT_EARG = Cint(-4)
-const TOFT_ENOSYS = Cint(-5)
-const TOFT_ECORRUPT = Cint(-6)
+const TOFT_ZERO, TOFT_STAY = UInt32(1), UInt32(2)
+const TOFT_KEEP_RECENT, TOFT_KEEP_ALL, TOFT_KEEP_BYTES = UInt32(0), UInt32(1), UInt32(2)
+const TOFT_SET_BUDGET, TOFT_SET_SAMPLE, TOFT_SET_CHECKED = UInt32(1), UInt32(3), UInt32(4)
+const TOFT_OK, TOFT_ENOMEM, TOFT_EMARK, TOFT_EBUSY, TOFT_EARG, TOFT_ENOSYS, TOFT_ECORRUPT = map(Cint, 0:-1:-6)
 
 struct RawStats # toft_stats
-    live::UInt64
-    allocated::UInt64
-    peak::UInt64
-    budget::UInt64
-    reserved::UInt64
-    wasted::UInt64
-    blocks::UInt64
+    live::UInt64; allocated::UInt64; peak::UInt64; budget::UInt64; reserved::UInt64; wasted::UInt64; blocks::UInt64
     source_calls::UInt64
 end
 
 struct RawOptions # toft_options
-    size::Csize_t
-    source::Ptr{Cvoid}
-    buffer::Ptr{Cvoid}
-    buffer_size::Csize_t
-    budget::UInt64
-    reserve::Csize_t
-    failure::Ptr{Cvoid}
-    failure_arg::Ptr{Cvoid}
-    flags::UInt32
+    size::Csize_t; source::Ptr{Cvoid}; buffer::Ptr{Cvoid}; buffer_size::Csize_t; budget::UInt64; reserve::Csize_t
+    failure::Ptr{Cvoid}; failure_arg::Ptr{Cvoid}; flags::UInt32
 end
 
 struct RawTag # toft_tag_report
-    name::Ptr{UInt8}
-    number::Ptr{UInt64}
-    live::UInt64
-    allocated::UInt64
-    budget::UInt64
+    name::Ptr{UInt8}; number::Ptr{UInt64}; live::UInt64; allocated::UInt64; budget::UInt64
 end
 
 struct RawSite # toft_site_report
-    site::UInt
-    tag::Ptr{UInt8}
-    count::UInt64
-    bytes::UInt64
-    stack::Ptr{Ptr{Cvoid}}
-    depth::Csize_t
+    site::UInt; tag::Ptr{UInt8}; count::UInt64; bytes::UInt64; stack::Ptr{Ptr{Cvoid}}; depth::Csize_t
 end
 
 struct RawSnapshot # toft_snapshot_options
-    size::Csize_t
-    flags::UInt32
-    symbolizer::Ptr{Cvoid}
-    symbolizer_arg::Ptr{Cvoid}
+    size::Csize_t; flags::UInt32; symbolizer::Ptr{Cvoid}; symbolizer_arg::Ptr{Cvoid}
 end
 
 struct RawSymbol # toft_symbol
-    name::Ptr{UInt8}
-    offset::Csize_t
-    module_name::Ptr{UInt8}
-    module_offset::Csize_t
-    file::Ptr{UInt8}
-    line::Cuint
+    name::Ptr{UInt8}; offset::Csize_t; module_name::Ptr{UInt8}; module_offset::Csize_t; file::Ptr{UInt8}; line::Cuint
 end
 
 struct RawReserve # toft_reserve_source
-    take::Ptr{Cvoid}
-    put::Ptr{Cvoid}
-    extend::Ptr{Cvoid}
-    base::Ptr{Cvoid}
-    max::Csize_t
-    committed::Csize_t
+    take::Ptr{Cvoid}; put::Ptr{Cvoid}; extend::Ptr{Cvoid}; base::Ptr{Cvoid}; max::Csize_t; committed::Csize_t
     taken::Cint
 end
 
@@ -198,35 +149,21 @@ end
 
 # ---- libtoft ----
 
-# Pointers are filled in when the library is loaded: in a precompiled image they are all NULL.
-mutable struct Library
-    create::Ptr{Cvoid}
-    create_with::Ptr{Cvoid}
-    reserve_init::Ptr{Cvoid}
-    reserve_done::Ptr{Cvoid}
-    cache_limit::Ptr{Cvoid}
-    cache_held::Ptr{Cvoid}
-    cache_trim::Ptr{Cvoid}
-    pages_held::Ptr{Cvoid}
-    at_place::Ptr{Cvoid}
-    budget_create::Ptr{Cvoid}
-    budget_release::Ptr{Cvoid}
-    budget_source::Ptr{Cvoid}
-    budget_set_limit::Ptr{Cvoid}
-    budget_stats::Ptr{Cvoid}
-    budget_limit_live::Ptr{Cvoid}
-    budget_charge::Ptr{Cvoid}
-    budget_uncharge::Ptr{Cvoid}
-    budget_live_stats::Ptr{Cvoid}
-    set_metered::Ptr{Cvoid}
-    set_tag_budget::Ptr{Cvoid}
-    tag_push::Ptr{Cvoid}
-    tag_pop::Ptr{Cvoid}
-    tags::Ptr{Cvoid}
-    sites::Ptr{Cvoid}
-    snapshot_text::Ptr{Cvoid}
-    symbolize::Ptr{Cvoid}
-    heap_trim::Ptr{Cvoid} # glibc's malloc_trim
+# The functions, by the names that they have here. Their pointers are filled in when the library is loaded: in a
+# precompiled image they are all NULL.
+const FUNCTIONS = (
+    create = :create, create_with = :create_with, reserve_init = :reserve_source_init,
+    reserve_done = :reserve_source_release, cache_limit = :cache_limit, cache_held = :cache_bytes,
+    cache_trim = :cache_trim, pages_held = :page_cache_bytes, at_place = :at_place, budget_create = :budget_create,
+    budget_release = :budget_release, budget_source = :budget_source, budget_set_limit = :budget_set_limit,
+    budget_stats = :budget_get_stats, budget_limit_live = :budget_limit_live, budget_charge = :budget_charge,
+    budget_uncharge = :budget_uncharge, budget_live_stats = :budget_get_live_stats, set_metered = :set_metered,
+    set_tag_budget = :set_tag_budget, tag_push = :tag_push_slow, tag_pop = :tag_pop_slow, tags = :tags, sites = :sites,
+    snapshot_text = :snapshot_text, symbolize = :symbolize)
+
+@eval mutable struct Library
+    $((:($name::Ptr{Cvoid}) for name in keys(FUNCTIONS))...)
+    heap_trim::Ptr{Cvoid} # malloc_trim of glibc, if libtoft uses it
     path::String
     version::String
 end
@@ -283,32 +220,10 @@ end
             dlclose(handle)
             error("Toft: ", path, " is of version ", version, ", and this package needs ", HEADER_VERSION)
         end
-        LIBRARY.create_with = found(:toft_create_with)
-        LIBRARY.reserve_init = found(:toft_reserve_source_init)
-        LIBRARY.reserve_done = found(:toft_reserve_source_release)
-        LIBRARY.cache_limit = found(:toft_cache_limit)
-        LIBRARY.cache_held = found(:toft_cache_bytes)
-        LIBRARY.cache_trim = found(:toft_cache_trim)
-        LIBRARY.pages_held = found(:toft_page_cache_bytes)
-        LIBRARY.at_place = found(:toft_at_place)
-        LIBRARY.budget_create = found(:toft_budget_create)
-        LIBRARY.budget_release = found(:toft_budget_release)
-        LIBRARY.budget_source = found(:toft_budget_source)
-        LIBRARY.budget_set_limit = found(:toft_budget_set_limit)
-        LIBRARY.budget_stats = found(:toft_budget_get_stats)
-        LIBRARY.budget_limit_live = found(:toft_budget_limit_live)
-        LIBRARY.budget_charge = found(:toft_budget_charge)
-        LIBRARY.budget_uncharge = found(:toft_budget_uncharge)
-        LIBRARY.budget_live_stats = found(:toft_budget_get_live_stats)
-        LIBRARY.set_metered = found(:toft_set_metered)
-        LIBRARY.set_tag_budget = found(:toft_set_tag_budget)
-        LIBRARY.tag_push = found(:toft_tag_push_slow)
-        LIBRARY.tag_pop = found(:toft_tag_pop_slow)
-        LIBRARY.tags = found(:toft_tags)
-        LIBRARY.sites = found(:toft_sites)
-        LIBRARY.snapshot_text = found(:toft_snapshot_text)
-        LIBRARY.symbolize = found(:toft_symbolize)
-        LIBRARY.heap_trim = found(:malloc_trim) # of the C library that libtoft uses
+        for (name, symbol) in pairs(FUNCTIONS)
+            name === :create || setfield!(LIBRARY, name, found(Symbol(:toft_, symbol)))
+        end
+        LIBRARY.heap_trim = found(:malloc_trim)
         LIBRARY.path = path
         LIBRARY.version = version
         background = found(:toft_background_thread)

@@ -3,31 +3,16 @@
 
 # As C declares them.
 struct RawBudgetOptions
-    size::Csize_t
-    name::Cstring
-    parent::Ptr{Cvoid}
-    source::Ptr{Cvoid}
-    limit::Csize_t
-    refused::Ptr{Cvoid}
+    size::Csize_t; name::Cstring; parent::Ptr{Cvoid}; source::Ptr{Cvoid}; limit::Csize_t; refused::Ptr{Cvoid}
     refused_arg::Ptr{Cvoid}
 end
 
 struct RawBudgetStats
-    limit::UInt64
-    reserved::UInt64
-    peak::UInt64
-    available::UInt64
-    refusals::UInt64
-    children::UInt64
+    limit::UInt64; reserved::UInt64; peak::UInt64; available::UInt64; refusals::UInt64; children::UInt64
 end
 
 struct RawBudgetLiveStats
-    limit::UInt64
-    live::UInt64
-    peak::UInt64
-    available::UInt64
-    parked::UInt64
-    refusals::UInt64
+    limit::UInt64; live::UInt64; peak::UInt64; available::UInt64; parked::UInt64; refusals::UInt64
 end
 
 """
@@ -35,7 +20,7 @@ end
 
 A limit on the memory of many arenas, of any tasks and threads: those of a process, of a tenant, of a request. The
 blocks of an arena that is made [`within`](@ref Arena) a budget count for it and for all its parents; a block is refused
-before one of them would exceed its limit by a byte, and the request fails with an `OutOfMemoryError` while others go
+before one of them would exceed its limit by a byte, and the request fails with a [`BudgetError`](@ref) while others go
 on. What an arena returns in `reset!` or `release!` counts no more. Arenas within a budget keep no unused blocks over a
 `reset!`.
 
@@ -105,6 +90,16 @@ function opened(b::Budget)
     b.raw
 end
 
+# Throws the error of the first budget that has no room for `needed` bytes, which were requested as `bytes`.
+need_budget(::Nothing, bytes, needed) = nothing
+function need_budget(b::Budget, bytes, needed)
+    s = stats(b)
+    for (limit, used) in ((s.limit, s.reserved), (s.live_limit, s.live))
+        limit === nothing || needed <= limit - used || throw(BudgetError("budget $(b.name)", bytes, used, limit))
+    end
+    need_budget(b.parent, bytes, needed)
+end
+
 # The source of arenas within a budget, or NULL.
 source_within(::Nothing) = C_NULL
 source_within(b::Budget) = ccall(LIBRARY.budget_source, Ptr{Cvoid}, (Ptr{Cvoid},), opened(b))
@@ -160,14 +155,15 @@ end
 """
     Toft.charge!(b::Toft.Budget, bytes)
 
-Counts bytes of memory that does not come from arenas, such as Julia's own, until [`uncharge!`](@ref). Throws an
-`OutOfMemoryError` if a limit refuses them, after a call of `on_refusal`, and an `ArgumentError` for a negative number.
+Counts bytes of memory that does not come from arenas, such as Julia's own, until [`uncharge!`](@ref). Throws a
+[`BudgetError`](@ref) if a limit refuses them, after a call of `on_refusal`; `ArgumentError` for a negative number.
 """
 function charge!(b::Budget, bytes::Integer)
     size = raw_limit(bytes)
-    GC.@preserve b ccall(LIBRARY.budget_charge, Cint, (Ptr{Cvoid}, Csize_t), opened(b), size) == 0 ||
-                   throw(OutOfMemoryError())
-    nothing
+    GC.@preserve b ccall(LIBRARY.budget_charge, Cint, (Ptr{Cvoid}, Csize_t), opened(b), size) == 0 && return nothing
+    needed = min(size, typemax(Int)) % Int
+    need_budget(b, needed, needed)
+    throw(ArenaMemoryError(needed, stats(b).reserved, nothing)) # another task has returned memory by now
 end
 
 """

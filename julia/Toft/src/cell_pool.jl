@@ -54,13 +54,6 @@ end
     return p.last
 end
 
-@inline function allocateend!(p::CellPool{T,I}, t::T) where {T,I}
-    need_fields(p.store, t)
-    i = take_end!(p)
-    @inbounds p.store[i] = t
-    return i % I
-end
-
 # A live slot.
 @inline function give_back!(p::CellPool{T,I}, i::Integer) where {T,I}
     slot = i % Int
@@ -78,8 +71,7 @@ function emptyend!(p::CellPool)
 end
 
 # Of a live slot, which the collection knows.
-@inline Base.getindex(p::CellPool, i::Integer, j::Field) = read_field(p.store, i % Int, j)
-@inline Base.setindex!(p::CellPool, x, i::Integer, j::Field) = write_field!(p.store, x, i % Int, j)
+@inline check_slot(p::CellPool, i::Integer) = nothing
 
 Base.length(p::CellPool) = p.last - p.free_count
 Base.isempty(p::CellPool) = length(p) == 0

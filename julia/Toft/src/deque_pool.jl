@@ -184,31 +184,55 @@ end
 
 @noinline throw_bounds(p, i) = throw(BoundsError(p, i))
 
-Base.@propagate_inbounds function Base.getindex(p::DequePool, i::Integer)
-    store = p.store # before the check, so that the compiler moves it out of loops
-    @boundscheck check_slot(p, i)
-    return @inbounds store[i % Int]
+"""
+    Handle{I}
+
+A slot's index and generation, from [`handle`](@ref). It takes the place of an index; once its slot was freed it is
+a [`StaleIndexError`](@ref), also when the slot was taken again, and so it is in another pool, but not in a copy of
+its own. (Generations have 32 bits: after 2^32 such rounds of one slot its handle would be good again.)
+The first handle of a pool takes 4 bytes more for each slot, and from then on each free is counted.
+"""
+struct Handle{I<:Integer}
+    index::I
+    generation::UInt32
 end
 
-Base.@propagate_inbounds function Base.setindex!(p::DequePool{T}, t, i::Integer) where {T}
-    x = convert(T, t)::T # which may change the pool
-    store = p.store
+const Slot = Union{Integer,Handle}
+@inline index_of(i::Integer) = i % Int
+@inline index_of(h::Handle) = h.index % Int
+check_slot(p::AbstractPool, h::Handle) = throw_no_handles(p)
+@noinline throw_no_handles(p) =
+    throw(ArgumentError("$(kind_name(p)) has no handles, as FreeListAllocator and FreeListSOAllocator have"))
+
+@inline store_of(p::AbstractPool) = p.store
+
+# Of all kinds:
+
+Base.@propagate_inbounds function Base.getindex(p::AbstractPool, i::Slot)
+    store = store_of(p) # before the check, so that the compiler moves it out of loops
     @boundscheck check_slot(p, i)
-    @inbounds store[i % Int] = x
+    return @inbounds store[index_of(i)]
+end
+
+Base.@propagate_inbounds function Base.setindex!(p::AbstractPool{T}, t, i::Slot) where {T}
+    x = convert(T, t)::T # which may change the pool
+    store = store_of(p)
+    @boundscheck check_slot(p, i)
+    @inbounds store[index_of(i)] = x
     return p
 end
 
 const Field = Union{Integer,Symbol}
 
-Base.@propagate_inbounds function Base.getindex(p::DequePool, i::Integer, j::Field)
-    store = p.store
+Base.@propagate_inbounds function Base.getindex(p::AbstractPool, i::Slot, j::Field)
+    store = store_of(p)
     @boundscheck check_slot(p, i)
-    return read_field(store, i % Int, j)
+    return read_field(store, index_of(i), j)
 end
 
-Base.@propagate_inbounds function Base.setindex!(p::DequePool, x, i::Integer, j::Field)
+Base.@propagate_inbounds function Base.setindex!(p::AbstractPool, x, i::Slot, j::Field)
     @boundscheck check_slot(p, i)
-    write_field!(p.store, x, i % Int, j)
+    write_field!(store_of(p), x, index_of(i), j)
     return p
 end
 
@@ -386,14 +410,14 @@ Take a slot after the last one, put `t` there, and return its index. Without `t`
 or nothing (`UndefRefError` when it is read before it is set, for types that hold references). In the free-list kinds a
 slot that was freed is taken first, the last such first. Throws [`PoolFullError`](@ref) when there is none.
 """
-@inline function allocateend!(p::DequePool{T,I}, t::T) where {T,I}
-    need_fields(p.store, t)
+@inline function allocateend!(p::AbstractPool{T,I}, t::T) where {T,I<:Integer}
+    need_fields(store_of(p), t)
     i = take_end!(p)
-    @inbounds p.store[i] = t
+    @inbounds store_of(p)[i] = t
     return i % I
 end
 allocateend!(p::AbstractPool{T}, t) where {T} = allocateend!(p, convert(T, t)::T)
-allocateend!(p::DequePool{T,I}) where {T,I} = take_end!(p) % I
+allocateend!(p::AbstractPool{T,I}) where {T,I<:Integer} = take_end!(p) % I
 
 """
     allocatebegin!(pool, t) -> index
@@ -401,14 +425,14 @@ allocateend!(p::DequePool{T,I}) where {T,I} = take_end!(p) % I
 
 As [`allocateend!`](@ref), before the first slot. In an empty pool it begins at the highest index.
 """
-@inline function allocatebegin!(p::DequePool{T,I}, t::T) where {T,I}
-    need_fields(p.store, t)
+@inline function allocatebegin!(p::AbstractPool{T,I}, t::T) where {T,I<:Integer}
+    need_fields(store_of(p), t)
     i = take_begin!(p)
-    @inbounds p.store[i] = t
+    @inbounds store_of(p)[i] = t
     return i % I
 end
 allocatebegin!(p::AbstractPool{T}, t) where {T} = allocatebegin!(p, convert(T, t)::T)
-allocatebegin!(p::DequePool{T,I}) where {T,I} = take_begin!(p) % I
+allocatebegin!(p::AbstractPool{T,I}) where {T,I<:Integer} = take_begin!(p) % I
 
 """
     deallocateend!(pool)
@@ -540,8 +564,10 @@ The whole column of field `j`, for all slots, live or not: the `Vector` itself, 
 with index `i`. Freed slots have their old values there, and slots that were never taken any values. The pool replaces
 it when it is trimmed.
 """
-@inline storage(p::DequePool{T,I,<:Columns}, j::Field) where {T,I} = whole_column(p.store, j)
-storage(p::AbstractPool, j::Field) =
+@inline storage(p::AbstractPool, j::Field) =
+    store_of(p) isa Columns ? whole_column(store_of(p), j) : throw_no_columns(p)
+
+@noinline throw_no_columns(p) =
     throw(ArgumentError("$(kind_name(p)) has no columns, as SOAllocator and FreeListSOAllocator have"))
 
 @noinline throw_no_range() =

@@ -94,31 +94,7 @@ end
 @noinline throw_dead(p::FreeListPool, i) = is_live(p.used, i % Int) ? throw_stale(i) : throw_bounds(p, i)
 @noinline throw_stale(i) = throw(StaleIndexError(i))
 
-Base.@propagate_inbounds function Base.getindex(p::FreeListPool, i::Integer)
-    store = p.used.store # before the check, so that the compiler moves it out of loops
-    @boundscheck check_slot(p, i)
-    return @inbounds store[i % Int]
-end
-
-Base.@propagate_inbounds function Base.setindex!(p::FreeListPool{T}, t, i::Integer) where {T}
-    x = convert(T, t)::T # which may change the pool
-    store = p.used.store
-    @boundscheck check_slot(p, i)
-    @inbounds store[i % Int] = x
-    return p
-end
-
-Base.@propagate_inbounds function Base.getindex(p::FreeListPool, i::Integer, j::Field)
-    store = p.used.store
-    @boundscheck check_slot(p, i)
-    return read_field(store, i % Int, j)
-end
-
-Base.@propagate_inbounds function Base.setindex!(p::FreeListPool, x, i::Integer, j::Field)
-    @boundscheck check_slot(p, i)
-    write_field!(p.used.store, x, i % Int, j)
-    return p
-end
+@inline store_of(p::FreeListPool) = p.used.store
 
 # Slots
 
@@ -175,25 +151,9 @@ end
     return nothing
 end
 
-@inline function allocateend!(p::FreeListPool{T,I}, t::T) where {T,I}
-    need_fields(p.used.store, t)
-    i = take_end!(p)
-    @inbounds p.used.store[i] = t
-    return i % I
-end
-allocateend!(p::FreeListPool{T,I}) where {T,I} = take_end!(p) % I
-
-@inline function allocatebegin!(p::FreeListPool{T,I}, t::T) where {T,I}
-    need_fields(p.used.store, t)
-    i = take_begin!(p)
-    @inbounds p.used.store[i] = t
-    return i % I
-end
-allocatebegin!(p::FreeListPool{T,I}) where {T,I} = take_begin!(p) % I
-
-Base.@propagate_inbounds function deallocate!(p::FreeListPool{T,I}, i::Integer) where {T,I}
+Base.@propagate_inbounds function deallocate!(p::FreeListPool{T,I}, i::Slot) where {T,I}
     @boundscheck check_slot(p, i)
-    slot, used, frees = i % Int, p.used, p.generations.frees
+    slot, used, frees = index_of(i), p.used, p.generations.frees
     count = used.free_count + 1
     refers(used.store) && forget!(used.store, slot)
     @inbounds p.flags[slot] = Dead()
@@ -228,7 +188,6 @@ end
 
 capacity(p::FreeListPool) = capacity(p.used)
 is_fixed(p::FreeListPool) = is_fixed(p.used)
-@inline storage(p::FreeListPool{T,I,<:Columns}, j::Field) where {T,I} = whole_column(p.used.store, j)
 @inline live_range(p::FreeListPool) = p.used.free_count == 0 ? live_range(p.used) : nothing
 
 """
@@ -264,19 +223,6 @@ cut!(v::Vector, n::Int) = sizehint!(resize!(v, n), n) # returns the memory
 
 # Handles
 
-"""
-    Handle{I}
-
-A slot's index and generation, from [`handle`](@ref). It takes the place of an index; once its slot was freed it is
-a [`StaleIndexError`](@ref), also when the slot was taken again, and so it is in another pool, but not in a copy of
-its own. (Generations have 32 bits: after 2^32 such rounds of one slot its handle would be good again.)
-The first handle of a pool takes 4 bytes more for each slot, and from then on each free is counted.
-"""
-struct Handle{I<:Integer}
-    index::I
-    generation::UInt32
-end
-
 # Of a slot, once a handle was made.
 @inline generation(p::FreeListPool, i::Int) = @inbounds(p.generations.frees[i]) + p.generations.emptied
 
@@ -297,6 +243,8 @@ Base.@propagate_inbounds function handle(p::FreeListPool{T,I}, i::Integer) where
     return Handle{I}(i % I, generation(p, i % Int))
 end
 
+handle(p::AbstractPool, i::Integer) = throw_no_handles(p)
+
 """
     isvalid(pool, handle) -> Bool
 
@@ -308,34 +256,7 @@ function Base.isvalid(p::FreeListPool, h::Handle)
 end
 Base.isvalid(p::AbstractPool, i::Integer) = i % Int == i && is_live(p, i % Int)
 
-@inline check_handle(p::FreeListPool, h::Handle) = isvalid(p, h) || throw_stale(h)
-
-Base.@propagate_inbounds function Base.getindex(p::FreeListPool, h::Handle)
-    @boundscheck check_handle(p, h)
-    return @inbounds p[h.index]
-end
-
-Base.@propagate_inbounds function Base.getindex(p::FreeListPool, h::Handle, j::Field)
-    @boundscheck check_handle(p, h)
-    return @inbounds p[h.index, j]
-end
-
-Base.@propagate_inbounds function Base.setindex!(p::FreeListPool, t, h::Handle)
-    @boundscheck check_handle(p, h)
-    @inbounds p[h.index] = t
-    return p
-end
-
-Base.@propagate_inbounds function Base.setindex!(p::FreeListPool, x, h::Handle, j::Field)
-    @boundscheck check_handle(p, h)
-    @inbounds p[h.index, j] = x
-    return p
-end
-
-Base.@propagate_inbounds function deallocate!(p::FreeListPool, h::Handle)
-    @boundscheck check_handle(p, h)
-    return @inbounds deallocate!(p, h.index)
-end
+@inline check_slot(p::FreeListPool, h::Handle) = isvalid(p, h) || throw_stale(h)
 
 # Iteration goes by the index. Which of 64 slots are live is gathered in a word, without a branch for each; the state is
 # where these slots begin, and those of them that are still to come.

@@ -126,7 +126,7 @@ end
 limit_of_places(places::Int) = places ÷ 3 * 2
 
 function places_for(n::Int)
-    n <= typemax(Int) >> 3 || throw(OutOfMemoryError())
+    n <= typemax(Int) >> 3 || too_large("a table of $n keys")
     places = LEAST_PLACES
     while limit_of_places(places) < n
         places *= 2
@@ -137,7 +137,7 @@ end
 # Moves all keys to new memory. If the allocation fails, the table is unchanged.
 @noinline function grow!(t::HashTable{K,V}, places::Int) where {K,V}
     a, stride = t.lifetime.arena, sizeof(entry_type(K, V))
-    places <= typemax(Int) ÷ (stride + 1) || throw(OutOfMemoryError())
+    places <= typemax(Int) ÷ (stride + 1) || too_large("a table of $places places of $(stride + 1) bytes")
     memory = alloc(a, places * (stride + 1); align=64)
     l = lifetime(a)
     GC.@preserve t begin

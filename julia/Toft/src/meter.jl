@@ -78,7 +78,7 @@ end
     tagbudget!(a::Arena, path, bytes)
 
 At most `bytes` bytes may be live under the tag with this path while the arena is metered, to the byte and without those
-of the tags within it: an allocation above throws `OutOfMemoryError`. The path `""` is that of bytes without a tag;
+of the tags within it: an allocation above throws [`BudgetError`](@ref). The path `""` is that of bytes without a tag;
 `nothing` lifts the budget. Throws as [`metered!`](@ref) does, and `ArgumentError` for a negative budget and for a path
 that is not UTF-8 or holds a NUL.
 
@@ -92,7 +92,7 @@ that is not UTF-8 or holds a NUL.
                    try alloc(a, 1) catch e; e end
                end
            end
-    OutOfMemoryError()
+    BudgetError("tag ai", 1, 1000, 1000)
 """
 function tagbudget!(a::Arena, path::AbstractString, bytes::Union{Nothing,Integer})
     opened(a)

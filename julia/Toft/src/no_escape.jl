@@ -30,12 +30,15 @@ is one that the thread keeps for its tasks: a task has it from the beginning of 
 the block `@alloc(T, dims...)` is an [`ArenaArray`](@ref) of this arena, and `@alloc_ptr(bytes)` a `Ptr{Nothing}`; an
 inner `@no_escape` has its own.
 
-`break`, `continue`, `return` and `@goto` leave the block as its end does. The value, of a `return` too, must not be
-memory of the block: an `ArenaArray` of it is an `ArgumentError`, also as the parent of a view and as an element of a
-tuple. When an exception passes, a block without an argument is freed at the latest when the same function, or one that
-called it, begins the next; one of a given arena by the next end of a block around it, or by `reset!` of the arena.
-[`scope`](@ref) frees at once, and costs a `try`. A `try` with `finally` within a block must not be left by these words,
-an `ArgumentError` of the macro: `finally` would run after the memory was freed.
+The block is the body of a `let`: a variable that is new in it ends with it, so what it computes is its value, or is
+assigned to a variable from before. `break`, `continue`, `return` and `@goto` leave it as its end does. The value, of a
+`return` too, must not be memory of the block: an `ArenaArray` of it is an `ArgumentError`, and where the type shows it,
+so is one in a tuple, immutable struct, `Ref` or `Array`, under a view or another wrapper, and in what a generator or a
+function refers to. One in a mutable struct or a `Vector{Any}` is not seen: using it throws. When an exception passes, a
+block without an argument is freed at the latest when the same function, or one that called it, begins the next; one of
+a given arena by the next end of a block around it, or by `reset!` of the arena. [`scope`](@ref) frees at once, and
+costs a `try`. A `try` with `finally` within a block must not be left by these words, an `ArgumentError` of the macro:
+`finally` would run after the memory was freed.
 
 `@alloc` belongs to the task that runs the block. In another one (`@spawn`, `@async` within the block) it throws an
 `ErrorException`; a block in that task has an arena of that task. The body of a `Threads.@threads` loop in a block
@@ -228,11 +231,26 @@ end
 @noinline other_task() =
     error("@alloc in another task than that of its @no_escape block: begin a @no_escape block in that task")
 
-# Whether a value is memory that was freed.
-@inline is_freed(x) = false
-@inline is_freed(x::ArenaArray) = !isvalid(x)
-@inline is_freed(x::SubArray) = is_freed(parent(x))
-@inline is_freed(x::Tuple) = any(is_freed, x)
+# Whether the type of a value shows that it may have an array of an arena in it.
+function shows_array(@nospecialize(T), above=())
+    T <: ArenaArray && return true
+    T isa Union && return shows_array(T.a, above) || shows_array(T.b, above)
+    T isa DataType && isconcretetype(T) && !(T in above) || return false
+    return any(F -> shows_array(F, (above..., T)), parts_of(T))
+end
+parts_of(@nospecialize(T)) = T <: Array ? (eltype(T),) : changeable(T) && !(T <: Base.RefValue) ? () : fieldtypes(T)
+
+# Whether a value is memory that was freed, or has such in it. An array may be in itself, so there is a last level.
+@inline is_freed(x, level=6) = has_freed(x, level)
+@inline has_freed(x::ArenaArray, level) = !isvalid(x)
+@generated function has_freed(x::T, level) where {T}
+    shows_array(T) || return false
+    T <: Array && return :(element_freed(x, level))
+    fields = filter(k -> shows_array(fieldtype(T, k)), 1:fieldcount(T))
+    freed(k) = :(isdefined(x, $k) && has_freed(getfield(x, $k), level - 1))
+    return :(level > 0 && $(foldr((k, rest) -> :($(freed(k)) || $rest), fields; init=false)))
+end
+element_freed(v, level) = level > 0 && any(i -> isassigned(v, i) && has_freed(v[i], level - 1), eachindex(v))
 
 @noinline escaped() =
     throw(ArgumentError("the value of a @no_escape block is an array that the block allocated"))

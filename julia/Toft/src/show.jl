@@ -28,6 +28,22 @@ function Base.show(io::IO, c::Sequence)
     print(io, ")")
 end
 
+# Types by their public names, as releases of Julia from 1.6 on print constants.
+@static if VERSION < v"1.6-"
+    const NAMES = (("Allocator", Allocator, 2), ("SOAllocator", SOAllocator, 3), ("Toft.List", List, 1),
+                   ("FreeListAllocator", FreeListAllocator, 2), ("FreeListSOAllocator", FreeListSOAllocator, 3),
+                   ("Toft.Stack", Stack, 1), ("Toft.Queue", Queue, 1), ("Toft.SortedSet", SortedSet, 1),
+                   ("Toft.SortedDict", SortedDict, 2))
+    function Base.show(io::IO, T::Type{<:Union{DequePool,FreeListPool,Sequence,GenericSortedSet,GenericSortedDict}})
+        for (name, C, n) in NAMES
+            T isa DataType && T.name === Base.unwrap_unionall(C).name || continue
+            n == 3 && !(T.parameters[3] isa Type && T.parameters[3] <: Columns) && continue
+            T === C{T.parameters[1:n]...} && return print(io, name, "{", join(T.parameters[1:n], ","), "}")
+        end
+        invoke(show, Tuple{IO,Type}, io, T)
+    end
+end
+
 # Equal: of the same kind, with equal elements in the same order, in any storage.
 same_elements(a, b) = length(a) == length(b) && all(pair -> isequal(pair...), zip(a, b))
 Base.:(==)(a::GenericList, b::GenericList) = same_elements(a, b)

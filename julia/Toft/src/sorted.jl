@@ -56,16 +56,9 @@ function Base.delete!(c::Sorted{K}, k) where {K}
     return key === nothing ? c : delete!(c, something(key))
 end
 
-function Base.pop!(c::Sorted)
-    isempty(c) && throw_nothing_to_pop(c)
-    found = last(c)
-    delete!(c, key_of(c, found))
-    return found
-end
-
-function Base.popfirst!(c::Sorted)
-    isempty(c) && throw_nothing_to_pop(c)
-    found = first(c)
+Base.pop!(c::Sorted) = isempty(c) ? throw_nothing_to_pop(c) : pop_element!(c, last(c))
+Base.popfirst!(c::Sorted) = isempty(c) ? throw_nothing_to_pop(c) : pop_element!(c, first(c))
+@inline function pop_element!(c, found)
     delete!(c, key_of(c, found))
     return found
 end

@@ -3,6 +3,7 @@
 module ArenaTests
 
 using Libdl, LinearAlgebra, Random, Test, Toft
+using ..Main: thrown
 using Toft: TOFT_EBUSY, TOFT_ECORRUPT, TOFT_EMARK, TOFT_ENOSYS, alloc, report, reset!, scope, snapshot, stats, tag,
     checked!, metered!, cache_limit!, cache_held, cache_trim!
 
@@ -39,7 +40,7 @@ code_of(f) =
         e.code
     end
 
-message_of(f) = (e = Main.thrown(f); e === nothing ? "" : sprint(showerror, e))
+message_of(f) = (e = thrown(f); e === nothing ? "" : sprint(showerror, e))
 
 head(a) = Ptr{UInt}(pointer(a))
 words(a) = ntuple(i -> unsafe_load(head(a), i), 4)
@@ -108,7 +109,7 @@ end
             n *= 2
         end
         @test p == from && unsafe_load(p) == 0x55 # 400 MB further on, where it was
-        @test_throws OutOfMemoryError alloc(a, 1 << 30)
+        @test_throws ArenaMemoryError(1 << 30, stats(a).live, 1 << 30) alloc(a, 1 << 30)
     end
     if Sys.WORD_SIZE == 64
         for _ in 1:(LONG ? 20_000 : 3000) # 64 GiB of address space each: were it not freed, it would end
@@ -120,9 +121,9 @@ end
     @test_throws ArgumentError Arena(reserve = -1)
     @test_throws ArgumentError Arena(contiguous = -1)
     @test_throws ArgumentError Arena(budget = -1)
-    @test_throws OutOfMemoryError Arena(reserve = typemax(Int))
-    @test_throws OutOfMemoryError Arena(contiguous = typemax(Int) >> 2)
-    arena(a -> @test_throws(OutOfMemoryError, alloc(a, Int)), budget = 0)
+    @test_throws ArgumentError Arena(reserve = typemax(Int))
+    @test_throws ArenaMemoryError(1 << 61 - 1, 0, 1 << 61 - 1) Arena(contiguous = 1 << 61 - 1)
+    arena(a -> @test_throws(BudgetError("arena", 8, 0, 0), alloc(a, Int)), budget = 0)
     arena(a -> @test(stats(a).budget === nothing))
     arena(a -> @test(stats(a).budget == 100), budget = 100)
     arena(a -> @test(isodd(words(a)[4])), checked = true)
@@ -177,16 +178,19 @@ end
         @test refused(() -> ArenaArray{Int}(a, undef, 3, n), a, ArgumentError)
         @test refused(() -> zeros(a, Int, n), a, ArgumentError)
     end
-    for n in (typemax(Int), typemax(Int) >> 1, big(1) << 70, typemax(UInt))
-        @test refused(() -> alloc(a, n), a, OutOfMemoryError)
-        @test refused(() -> alloc(a, Int, n), a, OutOfMemoryError)
-        @test refused(() -> ArenaArray{Point}(a, undef, n), a, OutOfMemoryError)
-        @test refused(() -> ArenaArray{Point}(a, undef, 1, n), a, OutOfMemoryError)
+    e = thrown(alloc, a, typemax(Int) >> 1)
+    @test e == ArenaMemoryError(typemax(Int) >> 1, stats(a).live, nothing)
+    @test occursin("no memory for 4", sprint(showerror, e))
+    for n in (typemax(Int), typemax(Int) >> 1 + 1, big(1) << 70, typemax(UInt))
+        @test refused(() -> alloc(a, n), a, ArgumentError) && occursin("$n", message_of(() -> alloc(a, n)))
+        @test refused(() -> alloc(a, Int, n), a, ArgumentError)
+        @test refused(() -> ArenaArray{Point}(a, undef, n), a, ArgumentError)
+        @test refused(() -> ArenaArray{Point}(a, undef, 1, n), a, ArgumentError)
     end
     # Products that wrap to something small.
-    @test refused(() -> alloc(a, Int128, (typemax(UInt) >> 4) + 2), a, OutOfMemoryError)
-    @test refused(() -> ArenaArray{Int}(a, undef, 1 << 32, 1 << 32), a, OutOfMemoryError)
-    @test refused(() -> ArenaArray{Int}(a, undef, 1 << 40, 1 << 40, 2), a, OutOfMemoryError)
+    @test refused(() -> alloc(a, Int128, (typemax(UInt) >> 4) + 2), a, ArgumentError)
+    @test refused(() -> ArenaArray{Int}(a, undef, 1 << 32, 1 << 32), a, ArgumentError)
+    @test refused(() -> ArenaArray{Int}(a, undef, 1 << 40, 1 << 40, 2), a, ArgumentError)
     @test size(ArenaArray{Int}(a, undef, 1 << 40, 0, 1 << 40)) == (1 << 40, 0, 1 << 40)
     @test refused(() -> ArenaArray{Int}(a, undef, -1, 0), a, ArgumentError)
     for align in (0, 3, 12, -8, typemin(Int))
@@ -194,8 +198,8 @@ end
         @test refused(() -> alloc(a, Int, 1; align = align), a, ArgumentError)
         @test refused(() -> ArenaArray{Int}(a, undef, 1; align = align), a, ArgumentError)
     end
-    @test refused(() -> alloc(a, 8; align = big(1) << 80), a, OutOfMemoryError)
-    @test refused(() -> alloc(a, 8; align = 1 << 62), a, OutOfMemoryError)
+    @test refused(() -> alloc(a, 8; align = big(1) << 80), a, ArgumentError)
+    @test refused(() -> alloc(a, 8; align = 1 << 62), a, ArgumentError)
     # Types: the path to the field at fault.
     for (T, message) in ((Mutable, "Mutable is mutable"),
                          (Outer, "Outer.inner::ArenaTests.Inner.name::String is mutable"),
@@ -356,7 +360,7 @@ end
         @test resize!(a, p, 4, 2) == p
         @test UInt(resize!(a, q, 100, 200; align = 4096)) % 4096 == 0
         before = words(a)
-        @test_throws OutOfMemoryError resize!(a, q, 100, typemax(Int))
+        @test_throws ArgumentError resize!(a, q, 100, typemax(Int))
         @test_throws ArgumentError resize!(a, q, 100, -1)
         @test_throws ArgumentError resize!(a, q, 100, 200; align = 3)
         @test words(a) == before
@@ -379,16 +383,18 @@ end
 @testset "budgets, resets, trims" begin
     a = Arena(budget = 10_000)
     n = 0
-    while try alloc(a, 100); true catch e; e isa OutOfMemoryError || rethrow(); false end
+    while try alloc(a, 100); true catch e; e isa BudgetError || rethrow(); false end
         n += 1
     end
     @test n == 10_000 ÷ 104
-    @test refused(() -> alloc(a, 100), a, OutOfMemoryError)
-    @test refused(() -> cleanup!(() -> 0, a), a, OutOfMemoryError)
+    @test refused(() -> alloc(a, 100), a, BudgetError)
+    @test thrown(alloc, a, 100) == BudgetError("arena", 100, 9984, 10_000)
+    @test refused(() -> cleanup!(() -> 0, a), a, BudgetError)
+    @test thrown(resize!, a, Ptr{Int}(0), 0, 1000) == BudgetError("arena", 8000, 9984, 10_000)
     budget!(a, 20_000)
     @test alloc(a, 100) in a
     budget!(a, 5)
-    @test refused(() -> alloc(a, 1), a, OutOfMemoryError)
+    @test refused(() -> alloc(a, 1), a, BudgetError)
     budget!(a, nothing)
     @test alloc(a, 100_000) in a && stats(a).budget === nothing
     budget!(a, big(1) << 100)

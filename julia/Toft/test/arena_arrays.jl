@@ -158,6 +158,6 @@ end
     # An array whose memory was refused leaves nothing behind.
     arena(budget = 1000) do a
         ArenaArray{Int}(a, undef, 10)
-        @test refused(() -> ArenaArray{Int}(a, undef, 1000), a, OutOfMemoryError)
+        @test refused(() -> ArenaArray{Int}(a, undef, 1000), a, BudgetError)
     end
 end

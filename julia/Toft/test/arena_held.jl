@@ -61,14 +61,11 @@ end
     foreign = unsafe_wrap(Arena, ccall(Toft.LIBRARY.create, Ptr{Cvoid}, ()); own = true)
     alloc(foreign, 1 << 20)
     @test held() == before + stats(foreign).reserved
-    lent = unsafe_wrap(Arena, pointer(foreign))
-    alloc(lent, 1 << 21)
+    alloc(unsafe_wrap(Arena, pointer(foreign)), 1 << 21) # not ours
     @test held() < before + stats(foreign).reserved
     release!(foreign)
     @test held() == before
-    Threads.@threads for _ in 1:8
-        leave(100, 100_000)
-    end
+    Threads.@threads for _ in 1:8 leave(100, 100_000) end
     @test after_collections() <= before + (1 << 20) # some may still be in registers of a thread
     within = Toft.Budget(limit = 1 << 24)
     leave(10, 1 << 16; within = within)

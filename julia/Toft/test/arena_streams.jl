@@ -85,7 +85,7 @@ function stream(seed, steps; options...)
                     empty!(pending)
                 end
             catch e
-                e isa OutOfMemoryError && haskey(options, :budget) || rethrow()
+                e isa BudgetError && haskey(options, :budget) || rethrow()
             end
             step % 50 == 0 || continue
             fault = fault_of(a, live, dead)

@@ -3,13 +3,14 @@
 module MeterTests
 
 using Test, Toft
+using ..Main: thrown
 using Toft: TOFT_EBUSY, TOFT_ENOSYS, alloc, report, reset!, scope, snapshot, stats, tag, checked!, metered!,
     tagbudget!, sampled!, ArenaReport, TagStats, ArenaStats
 
 lives(a) = Dict(t.name => t.live for t in report(a))
 printed(x) = repr("text/plain", x; context = :limit => true)
 
-message_of(f) = (e = Main.thrown(f); e === nothing ? "" : sprint(showerror, e))
+message_of(f) = (e = thrown(f); e === nothing ? "" : sprint(showerror, e))
 
 # Is f refused with an ArgumentError, and does the report stay as it was?
 function refused(f, a)
@@ -163,15 +164,15 @@ end
     tag(a, "ai") do
         alloc(a, 992)
         live = stats(a).live
-        @test_throws OutOfMemoryError alloc(a, 9)
-        @test_throws OutOfMemoryError ArenaArray{Int}(a, undef, 2)
+        @test_throws BudgetError("tag ai", 9, 992, 1000) alloc(a, 9)
+        @test_throws BudgetError ArenaArray{Int}(a, undef, 2)
         tag(() -> alloc(a, 5000), a, "own")
         @test stats(a).live == live + 5000
         alloc(a, 8)
-        @test_throws OutOfMemoryError alloc(a, 1)
+        @test_throws BudgetError alloc(a, 1)
         tagbudget!(a, "ai", big(1008))
         alloc(a, 1)
-        @test_throws OutOfMemoryError alloc(a, 1)
+        @test_throws BudgetError alloc(a, 1)
         tagbudget!(a, "/ai", nothing)
         alloc(a, 100_000)
     end
@@ -179,12 +180,12 @@ end
     tagbudget!(a, "", 2000 + 8)
     @test report(a)[""].budget == 2008
     alloc(a, 8)
-    @test_throws OutOfMemoryError alloc(a, 1)
+    @test_throws BudgetError alloc(a, 1)
     m = mark(a)
     tag(() -> alloc(a, 1), a, "other")
     rewind!(a, m)
     tagbudget!(a, "other", 0)
-    @test_throws OutOfMemoryError tag(() -> alloc(a, 1), a, "other")
+    @test_throws BudgetError tag(() -> alloc(a, 1), a, "other")
     @test report(a)["other"] == TagStats("other", 0, 8, 0)
     tagbudget!(a, "other", big(1) << 70)
     @test report(a)["other"].budget === nothing

@@ -4,7 +4,7 @@ module NoEscapeTests
 
 using Random, Test, Toft
 using Toft: @alloc, @alloc_ptr, @no_escape, alloc, default_arena, reset!, stats, checked!
-using ..Main: throws
+using ..Main: throws, thrown
 
 # Bytes in the arenas of blocks that the threads have.
 open_bytes() = sum(stats(b.arena).live for b in block_arenas())
@@ -353,20 +353,20 @@ end
                  () -> stats(a), () -> Toft.resize!(a, p, 4, 100), () -> Toft.deallocate!(a, p, 4), () -> release!(a),
                  () -> Toft.cleanup!(() -> 1, a), () -> budget!(a, 10), () -> Toft.trim!(a), () -> p in a,
                  () -> (@no_escape a @alloc_ptr(8)), () -> checked!(a, false))
-        thrown = Any[]
+        seen = Any[]
         Toft.cleanup!(a) do
             for f in calls
-                push!(thrown, thrown_in(@async f()), thrown_in(Threads.@spawn f()))
+                push!(seen, thrown_in(@async f()), thrown_in(Threads.@spawn f()))
             end
-            push!(thrown, try
+            push!(seen, try
                 alloc(a, Int) # in the task itself
             catch e
                 e
             end)
         end
         reset!(a)
-        @test length(thrown) == 2 * length(calls) + 1 && all(at_once, thrown[1:end-1])
-        @test last(thrown) isa ArenaError && stats(a).live == 0
+        @test length(seen) == 2 * length(calls) + 1 && all(at_once, seen[1:end-1])
+        @test last(seen) isa ArenaError && stats(a).live == 0
         @test fetch(@async alloc(a, Int)) != C_NULL # one after the other
 
         errors = Any[]
@@ -396,7 +396,25 @@ end
 @testset "what must not leave a block" begin
     a = Arena()
     @test_throws ArgumentError @no_escape a @alloc(Int, 3)
-    @test_throws ArgumentError @no_escape a (1, view(@alloc(Int, 3), 1:2))
+    for wrap in (x -> (1, view(x, 1:2)), x -> (n=1, x=x), x -> Ref(x), x -> [x], x -> [(1, x), (2, x)], transpose,
+                 x -> (y for y in x), x -> (() -> sum(x)), x -> Some(view(x, 1:2)), x -> (k * x for k in 1:2),
+                 x -> 1 => x, x -> Union{Nothing,typeof(x)}[nothing, x], x -> ArenaVector[x])
+        e = thrown(() -> @no_escape(a, wrap(@alloc(Int, 3))))
+        @test e isa ArgumentError && occursin("@no_escape", e.msg)
+        f(wrap) = @no_escape a (return wrap(@alloc(Int, 3)); 1)
+        @test thrown(f, wrap) isa ArgumentError
+    end
+    inside = Any[1]
+    push!(inside, inside)
+    for value in (1, "a", nothing, [1], Any[1], [inside], Ref(1), (1, [2]), Dict(1 => 2), x -> x, (x for x in 1:2), Int)
+        @test @no_escape(a, (@alloc(Int, 3); value)) === value
+    end
+    y = 1
+    @no_escape a begin
+        y = 2
+        z = 3
+    end
+    @test y == 2 && !(@isdefined z) # a block is a let
     kept = ArenaArray{Int}(a, undef, 2)
     @test (@no_escape a kept) === kept && isvalid(kept)
     live = stats(a).live

@@ -609,5 +609,13 @@ end
     @test occursin("4", sprint(showerror, PoolFullError(4)))
     @test occursin("17", sprint(showerror, StaleIndexError(17)))
     @test occursin("17", sprint(showerror, thrown(getindex, pool, 17)))
-    @test PoolFullError <: Exception && StaleIndexError <: Exception
+    if VERSION < v"1.6-" # later releases print the names of constants by themselves
+        for T in (Allocator{Int,Int8}, FreeListAllocator{Int,Int8}, concretetype(SOAllocator{Tuple{Int}}), List{Int},
+                  concretetype(FreeListSOAllocator{Point}), Stack{Int}, Queue{Int}, SortedSet{Int}, SortedDict{Int,Any})
+            @test eval(Meta.parse(string(T))) === T && !occursin(r"Generic|Pool|Cell", string(T))
+        end
+        @test all(T -> occursin(" where ", string(T)), (Allocator, SOAllocator, List, SortedDict{Int}))
+        @test occursin("access Allocator{Int64,Int64}", sprint(showerror, thrown(getindex, Allocator{Int}(2), 1)))
+    end
+    @test occursin("SOAllocator has no handles", sprint(showerror, thrown(handle, SOAllocator{Tuple{Int}}(1), 1)))
 end
