@@ -28,7 +28,7 @@ const PUBLIC = (
     :ArenaStats, :ArenaReport, :TagStats, :SiteStats, :cache_limit!, :cache_held, :cache_trim!,
     :Budget, :BudgetStats, :limit!, :limit_live!, :charge!, :uncharge!,
     :Allocators, :root, :moved, :freeze, :content,
-    :FrozenVector, :FrozenSortedSet, :FrozenSortedDict, :FrozenPool,
+    :FrozenArray, :FrozenVector, :FrozenSortedSet, :FrozenSortedDict, :FrozenPool,
 )
 @static if isdefined(Base, :ispublic)
     eval(Expr(:public, PUBLIC...))

@@ -6,6 +6,7 @@
 # also in a damaged file.
 #
 #     sequence, set       Slice{T}                        elements in their order
+#     array               Slice{T}, NTuple{N,UInt64}      elements, the first dimension contiguous; the dimensions
 #     dictionary          Slice{K}, Slice{V}              in the order of the keys
 #     pool                its store, Slice{UInt64}        the slots up to the last live one, and a bit for each
 #     store, columns      Slice{T}, or one for each field
@@ -52,6 +53,8 @@ store_text(::Type{<:Columns{T}}) where {T} = "columns " * data_text(T)
 
 record_of(::Type{C}) where {C<:AbstractVector} = store_record(C)
 text_of(::Type{C}) where {C<:AbstractVector} = store_text(C)
+record_of(::Type{<:AbstractArray{T,N}}) where {T,N} = Tuple{slice_of(T),NTuple{N,UInt64}}
+text_of(::Type{<:AbstractArray{T,N}}) where {T,N} = string("array ", N, " ", data_text(T))
 record_of(::Type{C}) where {C<:Sequences} = slice_of(eltype(C))
 text_of(::Type{<:GenericList{T}}) where {T} = "list " * data_text(T)
 text_of(::Type{<:GenericStack{T}}) where {T} = "stack " * data_text(T)
@@ -126,6 +129,7 @@ column!(image::Vector{UInt8}, ::Type{T}, elements) where {T} = column!(image, T,
 
 put!(image, x::C) where {C} = isbitstype(C) ? x : put_of!(image, x)
 put_of!(image, v::AbstractVector{T}) where {T} = column!(image, T, v)
+put_of!(image, a::AbstractArray{T}) where {T} = column!(image, T, a), map(UInt64, size(a))
 put_of!(image, c::Columns) = map(v -> column!(image, eltype(v), v), c.vectors)
 put_of!(image, c::Sequences) = column!(image, eltype(c), c)
 put_of!(image, s::AbstractSet{K}) where {K} = column!(image, K, in_order(s, collect(s), identity))
@@ -297,11 +301,20 @@ function view_of(f::Frozen, s::Slice{T}) where {T}
     at, stride = UInt(s.at) - UInt(f.content), stride_of(T)
     must_fit(f, FROZEN_START <= at <= f.size && at % Base.datatype_alignment(T) == 0)
     must_fit(f, s.count <= (stride == 0 ? typemax(Int) >> 1 : (f.size - at) ÷ stride))
-    return FrozenVector{T}(s.at, s.count, f)
+    return FrozenVector{T}(s.at, (s.count % Int,), f)
 end
 
 view_of(f::Frozen, ::Type{C}, r) where {C} = isbitstype(C) ? r : view_of_collection(f, C, r)
 view_of_collection(f, ::Type{<:AbstractVector}, r) = view_of(f, r)
+function view_of_collection(f, ::Type{<:AbstractArray{T,N}}, (slice, dims)) where {T,N}
+    elements, n = view_of(f, slice), 1
+    for d in dims
+        must_fit(f, d <= typemax(Int) >> 1 && (n == 0 || d <= (typemax(Int) >> 1) ÷ n))
+        n *= d % Int
+    end
+    must_fit(f, n == length(elements))
+    return FrozenArray{T,N}(elements.at, map(d -> d % Int, dims), f)
+end
 view_of_collection(f, ::Type{<:GenericList}, r) = frozen_list(view_of(f, r))
 view_of_collection(f, ::Type{<:GenericStack{T}}, r) where {T} = stack_on(T, frozen_list(view_of(f, r)))
 view_of_collection(f, ::Type{<:GenericQueue{T}}, r) where {T} = queue_on(T, frozen_list(view_of(f, r)))
@@ -309,20 +322,20 @@ view_of_collection(f, ::Type{<:AbstractSet{K}}, r) where {K} = FrozenSortedSet{K
 
 function view_of_collection(f, ::Type{<:Columns{T}}, r) where {T}
     vectors = map(s -> view_of(f, s), r)
-    must_fit(f, all(v -> v.n == vectors[1].n, vectors))
+    must_fit(f, all(v -> length(v) == length(vectors[1]), vectors))
     return Columns{T,typeof(vectors)}(vectors)
 end
 
 function view_of_collection(f, ::Type{<:AbstractDict{K,V}}, r) where {K,V}
     keys, vals = view_of(f, r[1]), view_of(f, r[2])
-    must_fit(f, keys.n == vals.n)
+    must_fit(f, length(keys) == length(vals))
     return FrozenSortedDict{K,V}(keys, vals)
 end
 
 function view_of_collection(f, ::Type{C}, r) where {T,I,C<:AbstractPool{T,I}}
     store, live = view_of_collection(f, store_type(C), r[1]), view_of(f, r[2])
     n = length(store)
-    must_fit(f, live.n == cld(n, 64) && (n % 64 == 0 || live[end] >> (n % 64) == 0))
+    must_fit(f, length(live) == cld(n, 64) && (n % 64 == 0 || live[end] >> (n % 64) == 0))
     return FrozenPool{T,I,typeof(store)}(store, live, mapreduce(count_ones, +, live; init=0))
 end
 
@@ -339,7 +352,7 @@ Write a value to a frozen file, which [`open_frozen`](@ref) opens without parsin
 value is
 
 * a number, tuple or struct of an `isbits` type without pointers;
-* a vector, [`Toft.Columns`](@ref), `List`, `Stack` or `Queue` of such elements;
+* a vector or array of any dimensions, [`Toft.Columns`](@ref), `List`, `Stack` or `Queue` of such elements;
 * a set or dictionary of such keys and values, which is written in the order of `isless`;
 * an [`Allocator`](@ref), [`SOAllocator`](@ref), [`FreeListAllocator`](@ref) or [`FreeListSOAllocator`](@ref) of such
   elements, whose live slots keep their indices; or
@@ -390,7 +403,7 @@ file with the same functions, but for those that change a collection, which are 
 | `T` | the result |
 |---|---|
 | `isbits` | `T` |
-| `Vector`, any `AbstractVector` | [`Toft.FrozenVector`](@ref) |
+| `Array`, any `AbstractArray` | [`Toft.FrozenArray`](@ref) |
 | `Toft.Columns` | `Toft.Columns` of such vectors |
 | `List`, `Stack`, `Queue` | `GenericList`, `GenericStack`, `GenericQueue` |
 | a set, a dictionary | [`Toft.FrozenSortedSet`](@ref), [`Toft.FrozenSortedDict`](@ref) |

@@ -6,33 +6,37 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 """
+    Toft.FrozenArray{T,N}
     Toft.FrozenVector{T}
 
-A vector in a frozen file, from [`Toft.content`](@ref): a `DenseVector` that cannot be changed. After `close` of the
-file, each use is an `ArgumentError`; `@inbounds` leaves that check out, as it does the one of the index.
+An array in a frozen file, from [`Toft.content`](@ref): a `DenseArray` that cannot be changed, whose first dimension is
+contiguous. After `close` of the file, each use is an `ArgumentError`; `@inbounds` leaves that check out, as it does the
+one of the index.
 """
-struct FrozenVector{T} <: DenseVector{T}
+struct FrozenArray{T,N} <: DenseArray{T,N}
     at::Ptr{T}
-    n::Int
+    dims::NTuple{N,Int}
     file::Frozen
 end
+"[`Toft.FrozenArray`](@ref) of one dimension."
+const FrozenVector{T} = FrozenArray{T,1}
 
 @noinline throw_read_only(c) =
     throw(ArgumentError("a $(read_only_name(c)) of a frozen file cannot be changed; copy or collect it"))
 read_only_name(c) = nameof(typeof(c))
 
-Base.size(v::FrozenVector) = (must_be_open(v.file); (v.n,))
-Base.IndexStyle(::Type{<:FrozenVector}) = IndexLinear()
-Base.elsize(::Type{FrozenVector{T}}) where {T} = stride_of(T)
-Base.sizeof(v::FrozenVector{T}) where {T} = length(v) * stride_of(T)
-Base.strides(::FrozenVector) = (1,)
-Base.unsafe_convert(::Type{Ptr{T}}, v::FrozenVector{T}) where {T} = (must_be_open(v.file); v.at)
+Base.size(v::FrozenArray) = (must_be_open(v.file); v.dims)
+Base.IndexStyle(::Type{<:FrozenArray}) = IndexLinear()
+Base.elsize(::Type{<:FrozenArray{T}}) where {T} = stride_of(T)
+Base.sizeof(v::FrozenArray{T}) where {T} = length(v) * stride_of(T)
+Base.strides(v::FrozenArray) = strides_of(size(v))
+Base.unsafe_convert(::Type{Ptr{T}}, v::FrozenArray{T}) where {T} = (must_be_open(v.file); v.at)
 
-Base.@propagate_inbounds function Base.getindex(v::FrozenVector, i::Int)
+Base.@propagate_inbounds function Base.getindex(v::FrozenArray, i::Int)
     @boundscheck checkbounds(v, i)
     return unsafe_load(v.at, i)
 end
-Base.setindex!(v::FrozenVector, x, i::Int) = throw_read_only(v)
+Base.setindex!(v::FrozenArray, x, i::Int) = throw_read_only(v)
 
 # ---- lists, stacks and queues: the elements lie side by side, in their order ----
 
@@ -43,18 +47,18 @@ struct FrozenCells{T}
 end
 
 frozen_list(items::FrozenVector{T}) where {T} =
-    list_of_cells(T, Int, FrozenCells{T}(items, min(1, items.n), items.n))
+    list_of_cells(T, Int, FrozenCells{T}(items, min(1, length(items)), length(items)))
 
 read_only_name(::FrozenCells) = "List, Stack or Queue"
 
 Base.length(c::FrozenCells) = length(c.items)
 @inline cell(c::FrozenCells, i::Int) = c.items[i], i == c.tail ? 0 : i + 1
 @inline checked_cell(c::FrozenCells, i::Int) = cell(c, i)
-new_cell!(c::FrozenCells, x, next::Int) = throw_read_only(c)
-drop_cell!(c::FrozenCells, i::Int) = throw_read_only(c)
-drop_all!(c::FrozenCells) = throw_read_only(c)
-trim!(c::FrozenCells) = throw_read_only(c)
+for f in (:new_cell!, :drop_cell!, :drop_all!, :trim!)
+    @eval $f(c::FrozenCells, _...) = throw_read_only(c)
+end
 Base.reverse!(l::GenericList{T,Int,FrozenCells{T}}) where {T} = throw_read_only(l.cells)
+Base.filter!(f, l::GenericList{T,Int,FrozenCells{T}}) where {T} = throw_read_only(l.cells)
 
 # ---- sorted sets and dictionaries: the keys in order, the values beside them ----
 
@@ -149,12 +153,11 @@ Base.setindex!(d::FrozenSortedDict, v, k) = throw_read_only(d)
 Base.get!(d::FrozenSortedDict, k, default) = throw_read_only(d)
 Base.get!(f::Union{Function,Type}, d::FrozenSortedDict, k) = throw_read_only(d)
 Base.delete!(c::FrozenSorted, k) = throw_read_only(c)
-Base.pop!(c::FrozenSorted) = throw_read_only(c)
-Base.pop!(c::FrozenSorted, k) = throw_read_only(c)
 Base.pop!(c::FrozenSorted, k, default) = throw_read_only(c)
-Base.popfirst!(c::FrozenSorted) = throw_read_only(c)
-Base.empty!(c::FrozenSorted) = throw_read_only(c)
-trim!(c::FrozenSorted) = throw_read_only(c)
+Base.pop!(c::FrozenSorted, k) = throw_read_only(c)
+for f in (:(Base.pop!), :(Base.popfirst!), :(Base.empty!), :trim!)
+    @eval $f(c::FrozenSorted) = throw_read_only(c)
+end
 
 # ---- pools: each element at its index ----
 
@@ -175,7 +178,6 @@ Base.length(p::FrozenPool) = (must_be_open(p.live.file); p.count)
 Base.isempty(p::FrozenPool) = length(p) == 0
 capacity(p::FrozenPool) = length(p.store)
 is_fixed(::FrozenPool) = true
-@inline storage(p::FrozenPool{T,I,<:Columns}, j::Field) where {T,I} = whole_column(p.store, j)
 function live_range(p::FrozenPool) # the last slot is live
     first_live = isempty(p) ? 1 : first(eachindex(p)) % Int
     return first_live + length(p) - 1 == capacity(p) ? (first_live:capacity(p)) : nothing
@@ -192,15 +194,6 @@ is_live(p::FrozenPool, i::Int) =
     return nothing
 end
 
-Base.@propagate_inbounds function Base.getindex(p::FrozenPool, i::Integer)
-    @boundscheck check_slot(p, i)
-    return @inbounds p.store[i % Int]
-end
-
-Base.@propagate_inbounds function Base.getindex(p::FrozenPool, i::Integer, j::Field)
-    @boundscheck check_slot(p, i)
-    return read_field(p.store, i % Int, j)
-end
 read_field(store::FrozenVector, i::Int, j) = getfield(@inbounds(store[i]), j)
 
 # The next live slot: the word that it is in, and those of its bits that are still to come.
@@ -222,15 +215,9 @@ function Base.iterate(live::LiveIndices{I,<:FrozenPool}, state::Tuple{Int,UInt64
     return found === nothing ? nothing : (found[1] % I, found[2])
 end
 
-allocateend!(p::FrozenPool{T}, t::T) where {T} = throw_read_only(p)
-allocateend!(p::FrozenPool) = throw_read_only(p)
-allocatebegin!(p::FrozenPool{T}, t::T) where {T} = throw_read_only(p)
-allocatebegin!(p::FrozenPool) = throw_read_only(p)
-deallocateend!(p::FrozenPool) = throw_read_only(p)
-deallocatebegin!(p::FrozenPool) = throw_read_only(p)
-deallocate!(p::FrozenPool, i::Integer) = throw_read_only(p)
-emptyend!(p::FrozenPool) = throw_read_only(p)
-emptybegin!(p::FrozenPool) = throw_read_only(p)
-trim!(p::FrozenPool) = throw_read_only(p)
-Base.setindex!(p::FrozenPool, t, i::Integer) = throw_read_only(p)
-Base.setindex!(p::FrozenPool, x, i::Integer, j::Field) = throw_read_only(p)
+for f in (:take_end!, :take_begin!, :deallocateend!, :deallocatebegin!, :emptyend!, :emptybegin!, :trim!)
+    @eval $f(p::FrozenPool) = throw_read_only(p)
+end
+deallocate!(p::FrozenPool, i::Slot) = throw_read_only(p)
+Base.setindex!(p::FrozenPool, t, i::Slot) = throw_read_only(p)
+Base.setindex!(p::FrozenPool, x, i::Slot, j::Field) = throw_read_only(p)

@@ -142,9 +142,11 @@ end
 Base.push!(l::GenericList{T}, x) where {T} = push!(l, convert(T, x)::T)
 
 function Base.append!(l::GenericList, elements)
-    foreach(x -> push!(l, x), elements === l ? collect(l) : elements) # a walk of l would not end
+    foreach(x -> push!(l, x), is_same(l, elements) ? collect(l) : elements) # a walk of l would not end
     return l
 end
+is_same(a::T, b::T) where {T} = a === b # of two types of collections Julia 1.5 compiles no ===, and aborts
+is_same(a, b) = false
 
 @inline function Base.popfirst!(l::GenericList)
     c = l.cells
@@ -206,6 +208,31 @@ function Base.reverse!(l::GenericList)
     c.head = before
     return l
 end
+
+Base.reverse(l::GenericList) = reverse!(copy(l))
+
+"""
+    filter!(f, list)
+
+Remove the elements for which `f` is false; `f` must not change the list. If it throws, those before are filtered.
+"""
+function Base.filter!(f, l::GenericList)
+    c = l.cells
+    before, i = 0, c.head
+    while i != 0
+        x, next = cell(c, i)
+        if f(x)
+            before = i
+        else
+            before == 0 ? (c.head = next) : link!(c, before, Int(next))
+            c.tail == i && (c.tail = before)
+            drop_cell!(c, i)
+        end
+        i = Int(next)
+    end
+    return l
+end
+Base.filter(f, l::GenericList) = filter!(f, copy(l))
 
 trim!(c::PoolCells) = trim!(c.pool)
 function trim!(l::GenericList)

@@ -74,25 +74,16 @@ stored_type(::Type{T}, ::Type{<:SOAllocator}) where {T} = has_fields(T) ? T : Tu
 make_items(::Type{T}, kind::Type{<:DequePool}, n) where {T} = kind{stored_type(T, kind),Int}(n)
 make_items(::Type{T}, kind::Type{<:FreeListPool}, n) where {T} = List{T}(kind, n)
 
-function Stack{T}(kind::Type{<:AbstractPool}=Allocator, n::Union{Integer,Nothing}=nothing) where {T}
-    items = make_items(T, kind, n)
-    return stack_on(T, items)
+for (C, on) in ((:Stack, :stack_on), (:Queue, :queue_on))
+    @eval begin
+        $C{T}(kind::Type{<:AbstractPool}=Allocator, n::Union{Integer,Nothing}=nothing) where {T} =
+            $on(T, make_items(T, kind, n))
+        $C{T}(elements) where {T} = append!($C{T}(), elements)
+        $C{T}(n::Number) where {T} = throw_number(string($(string(C)), "{", T, "}"), n)
+        $C(elements) = (known = with_eltype(elements); $C{eltype(known)}(known))
+        $C(n::Number) = throw_number($(string(C)), n)
+    end
 end
-Stack{T}(elements) where {T} = append!(Stack{T}(), elements)
-Stack{T}(n::Number) where {T} = throw_number("Stack{$T}", n)
-Stack(elements) = stack_of(with_eltype(elements))
-Stack(n::Number) = throw_number("Stack", n)
-stack_of(elements) = Stack{eltype(elements)}(elements)
-
-function Queue{T}(kind::Type{<:AbstractPool}=Allocator, n::Union{Integer,Nothing}=nothing) where {T}
-    items = make_items(T, kind, n)
-    return queue_on(T, items)
-end
-Queue{T}(elements) where {T} = append!(Queue{T}(), elements)
-Queue{T}(n::Number) where {T} = throw_number("Queue{$T}", n)
-Queue(elements) = queue_of(with_eltype(elements))
-Queue(n::Number) = throw_number("Queue", n)
-queue_of(elements) = Queue{eltype(elements)}(elements)
 
 const EndStack{T} = GenericStack{T,<:DequePool}
 const EndQueue{T} = GenericQueue{T,<:DequePool}
@@ -190,7 +181,7 @@ function Base.empty!(c::Line)
 end
 
 function Base.append!(c::Line, elements)
-    foreach(x -> push!(c, x), elements === c ? collect(c) : elements) # a walk of a queue would not end
+    foreach(x -> push!(c, x), is_same(c, elements) ? collect(c) : elements) # a walk of a queue would not end
     return c
 end
 

@@ -78,7 +78,7 @@ end
 end
 
 # Throws what write_row! would, before a slot is taken.
-@inline need_fields(::Vector, t) = nothing
+@inline need_fields(::AbstractVector, t) = nothing
 @generated function need_fields(::Columns{T}, t::T) where {T}
     R = with_fields(T)
     reads = [:(getfield(t, $j)) for j in 1:fieldcount(R) if !isbitstype(fieldtype(R, j))]

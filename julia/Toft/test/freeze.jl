@@ -6,8 +6,9 @@ module FreezeTests
 
 using Random, Test, Toft
 using Main: Mixed, Nested, Point, same, throws
-using Toft: Columns, FrozenPool, FrozenSortedDict, FrozenSortedSet, FrozenVector, GenericList, GenericQueue,
-    GenericStack, List, Queue, SortedDict, SortedSet, Stack, between, capacity, column, storage, content, freeze, nth
+using Toft: Columns, FrozenArray, FrozenPool, FrozenSortedDict, FrozenSortedSet, FrozenVector, GenericList,
+    GenericQueue, GenericStack, List, Queue, SortedDict, SortedSet, Stack, between, capacity, column, content, freeze,
+    nth, storage
 
 struct Padded
     small::Int8
@@ -102,6 +103,27 @@ written(value) = (freeze(path, value); typeof(value))
             @test n > 10 || value isa List || collect(Iterators.reverse(c)) == reverse!(collect(value))
             @test n > 10 || sprint(show, c) == sprint(show, value)
         end
+    end
+end
+
+@testset "arrays of $dims" for dims in ((), (0, 3), (3, 0), (1, 1), (3, 4), (2, 3, 4), (1000, 1000), (1, 2, 1, 2, 5))
+    value = reshape([Padded(k % Int8, k, 0) for k in 1:prod(dims)], dims)
+    each_reading(path, written(value)) do c
+        @test c isa FrozenArray{Padded,length(dims)} && size(c) == dims && strides(c) == strides(value)
+        @test c == value && sizeof(c) == sizeof(value) && all(I -> c[I] === value[I], CartesianIndices(value))
+        @test occursin("cannot be changed", refusal(setindex!, c, Padded(1, 2, 3), 1))
+    end
+    for T in (Vector{Padded}, Array{Padded,length(dims) + 1}, Array{Point,length(dims)})
+        @test throws(FrozenError, open_frozen, f -> content(f, T), path)
+    end
+end
+
+@testset "what matrices do" begin
+    m = [1.0 2 3; 4 5 6]
+    each_reading(path, written((m, view(m, :, 2:3), m', 1))) do c
+        @test c[1] * [1, 1, 1] == [6, 15] && c[1]' * c[1] == m' * m && c[2] == m[:, 2:3] && c[3] == m'
+        @test view(c[1], 2, :) == [4, 5, 6] && reshape(c[1], 3, 2) == reshape(m, 3, 2) && copy(c[1]) isa Matrix{Float64}
+        @test throws(BoundsError, getindex, c[1], 3, 1) && throws(BoundsError, getindex, c[1], 7)
     end
 end
 
@@ -201,8 +223,8 @@ end
     rm(path; force=true)
     for (value, named) in (["a"] => "String", Dict("a" => 1) => "String", Ptr{Int}[] => "Ptr", Any[1] => "Any",
                            (1, [Mixed(1, "", nothing)]) => "Mixed", List(Union{Int,Nothing}[1]) => "Union",
-                           [1 2] => "2", SortedSet([:a]) => "Symbol", Ref(1) => "RefValue", (p=C_NULL,) => "Ptr",
-                           big(1) => "BigInt",
+                           ["a" "b"] => "String", SortedSet([:a]) => "Symbol", Ref(1) => "RefValue",
+                           (p=C_NULL,) => "Ptr", big(1) => "BigInt",
                            FreeListAllocator{Vector{Int}}(3) => "Array", Cstring[] => "Cstring", "text" => "String")
         message = refusal(freeze, path, value)
         @test startswith(message, "freeze: ") && occursin(named, replace(message, "Vector" => "Array"))
@@ -222,8 +244,9 @@ end
     each_reading(path, typeof(value)) do c
         for change in (
             () -> c.v[1] = 3, () -> fill!(c.v, 1), () -> sort!(c.v; rev=true), () -> push!(c.l, 1),
-            () -> pushfirst!(c.l, 1), () -> popfirst!(c.l), () -> reverse!(c.l), () -> empty!(c.l),
-            () -> trim!(c.l), () -> append!(c.l, 1:2), () -> push!(c.s, 1), () -> pop!(c.s), () -> empty!(c.s),
+            () -> pushfirst!(c.l, 1), () -> popfirst!(c.l), () -> reverse!(c.l), () -> filter!(isodd, c.l),
+            () -> empty!(c.l), () -> trim!(c.l), () -> append!(c.l, 1:2), () -> push!(c.s, 1), () -> pop!(c.s),
+            () -> empty!(c.s),
             () -> push!(c.q, 1.0), () -> popfirst!(c.q), () -> push!(c.set, 3), () -> delete!(c.set, 1),
             () -> pop!(c.set), () -> popfirst!(c.set), () -> pop!(c.set, 1), () -> empty!(c.set),
             () -> union!(c.set, [9]), () -> c.d[1] = 1, () -> delete!(c.d, 1), () -> pop!(c.d, 1),

@@ -68,6 +68,14 @@ function sequence_stream(seed, @nospecialize(c), @nospecialize(Kind), make, most
             reverse!(model)
             reverse!(slots)
             agree_sequence(c, model)
+            must(isequal(collect(reverse(c)), reverse(model)), "reverse")
+        elseif Kind === List && rand(rng, 1:40) == 1
+            keep = rand(rng, Bool, length(model))
+            number = 0
+            must(filter!(x -> keep[number+=1], c) === c && number == length(model), "filter!")
+            foreach(slot -> slot == taken && (taken -= 1), slots[.!keep])
+            model, slots = model[keep], slots[keep]
+            agree_sequence(c, model)
         end
     end
     return true
