@@ -1,5 +1,4 @@
-//! W2, frames in Rust: Toft's arena, other arenas of Rust, and heaps. The program `w2` prints its rows as JSON, `cargo
-//! bench` runs the same cases with criterion.
+//! W2, frames in Rust: Toft's arena, other arenas of Rust, and heaps. The program `w2` prints its rows as JSON.
 //!
 //! A contender is one file: an arena and its handle, which implement the traits of `contender`. Each that depends on a
 //! crate has its own feature.
