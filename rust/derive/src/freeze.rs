@@ -109,15 +109,8 @@ fn check_type(input: &DeriveInput) -> Result<TokenStream> {
     let no_destructor = (!is_generic).then(
         || quote!(assert!(!::core::mem::needs_drop::<#name #forever>(), "a type with a destructor cannot be frozen");),
     );
-    let discriminant = match &input.data {
-        Data::Enum(data) if !is_generic => tag_of(input, data)?.map(|tag| {
-            quote! {
-                let size = ::core::mem::size_of::<::core::mem::Discriminant<#name #forever>>();
-                assert!(size == ::core::mem::size_of::<#tag>(), "the enum no longer has the type of its tag: #[repr]");
-            }
-        }),
-        _ => None,
-    };
+    let same_tag = (!is_generic)
+        .then(|| quote!(const _: ::toft_frozen::Shape = <#name #forever as ::toft_frozen::Freeze>::SHAPE;));
     Ok(quote! {
         const _: () = {
             #[allow(dead_code, clippy::extra_unused_lifetimes)]
@@ -125,7 +118,7 @@ fn check_type(input: &DeriveInput) -> Result<TokenStream> {
                 match value { #(#arms)* }
             }
             #no_destructor
-            #discriminant
+            #same_tag
         };
     })
 }
@@ -170,9 +163,9 @@ fn of_struct(fields: &Fields) -> Code {
 }
 
 /// The integer of `#[repr(...)]`, which the tag of an enum has. Without one its place is the compiler's choice, unless no
-/// variant has fields: then it is the whole value.
+/// variant has fields: then it is the whole value, unless that is aligned further.
 fn tag_of(input: &DeriveInput, data: &DataEnum) -> Result<Option<Ident>> {
-    let mut tag = None;
+    let (mut tag, mut has_align) = (None, false);
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("repr")) {
         attribute.parse_nested_meta(|meta| {
             let name = meta.path.require_ident()?.clone();
@@ -182,12 +175,13 @@ fn tag_of(input: &DeriveInput, data: &DataEnum) -> Result<Option<Ident>> {
             }
             if meta.input.peek(syn::token::Paren) {
                 meta.input.parse::<proc_macro2::Group>()?; // align(8)
+                has_align = true;
             }
             Ok(())
         })?;
     }
     match tag {
-        None if has_fields(data) || data.variants.is_empty() => {
+        None if has_fields(data) || has_align || data.variants.is_empty() => {
             Err(Error::new(input.ident.span(), "an enum that is frozen needs the type of its tag: #[repr(u8)]"))
         }
         tag => Ok(tag),
@@ -216,7 +210,8 @@ fn has_fields(data: &DataEnum) -> bool {
     data.variants.iter().any(|variant| !variant.fields.is_empty())
 }
 
-/// Declares the offsets of a variant's fields. The compiler finds them in zeros with the variant's tag.
+/// Declares the offsets of a variant's fields. The compiler finds them in bytes that are initialized for the variant's tag
+/// only: an enum that an attribute macro has given another tag, or none, does not compile.
 fn places_of(
     tag: &Ident,
     discriminant: &TokenStream,
@@ -227,15 +222,19 @@ fn places_of(
     let count = members.len();
     quote! {
         let places: [usize; #count] = const {
-            let mut zeros = ::core::mem::MaybeUninit::<Self>::zeroed();
+            let mut bytes = ::core::mem::MaybeUninit::<Self>::uninit();
             // SAFETY: with this representation a value starts with its tag, and only that is read.
             match unsafe {
-                zeros.as_mut_ptr().cast::<#tag>().write(#discriminant as #tag);
-                &*zeros.as_ptr()
+                bytes.as_mut_ptr().cast::<#tag>().write(#discriminant as #tag);
+                &*bytes.as_ptr()
             } {
                 // SAFETY: the fields lie in the value.
-                Self::#name { #(#members: #values),* } => [#(unsafe {
-                    ::core::ptr::from_ref(#values).cast::<u8>().offset_from(zeros.as_ptr().cast::<u8>()) as usize
+                Self::#name { #(#members: #values),* } => [#({
+                    let offset = unsafe {
+                        ::core::ptr::from_ref(#values).cast::<u8>().offset_from(bytes.as_ptr().cast::<u8>()) as usize
+                    };
+                    assert!(offset >= ::core::mem::size_of::<#tag>(), "the enum no longer has the type of its tag: #[repr]");
+                    offset
                 }),*],
                 #[allow(unreachable_patterns)]
                 _ => panic!("the enum no longer has the tags of its declaration"),
@@ -251,14 +250,14 @@ fn of_enum(input: &DeriveInput, data: &DataEnum) -> Result<Code> {
         tag.as_ref().map_or(quote!(::core::mem::size_of::<Self>()), |tag| quote!(::core::mem::size_of::<#tag>()));
     let discriminants = discriminants_of(data, tag.as_ref());
     let (mut shapes, mut arms, mut descriptions, mut checks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut all_places = Vec::new();
     for (variant, discriminant) in data.variants.iter().zip(&discriminants) {
         let (name, text) = (&variant.ident, variant.ident.to_string());
         let (members, types): (Vec<_>, Vec<_>) = members(&variant.fields).unzip();
         let texts = members.iter().map(text_of);
         let values: Vec<_> = (0..members.len()).map(|i| format_ident!("value_{i}")).collect();
         let indices: Vec<_> = (0..members.len()).collect();
-        let places =
-            tag.as_ref().filter(|_| has_fields(data)).map(|tag| places_of(tag, discriminant, name, &members, &values));
+        let places = tag.as_ref().map(|tag| places_of(tag, discriminant, name, &members, &values));
         shapes.push(quote!(#(.also(<#types as ::toft_frozen::Freeze>::SHAPE))*));
         arms.push(quote! {
             Self::#name { #(#members: #values),* } => {
@@ -273,6 +272,7 @@ fn of_enum(input: &DeriveInput, data: &DataEnum) -> Result<Code> {
             #places
             #(layout.field::<#types>(#texts, places[#indices]);)*
         });
+        all_places.push(quote!({ #places }));
         checks.push(quote! {
             tag if tag == const { ::toft_frozen::Shape::bits(#size, #discriminant) } => {
                 #places
@@ -280,9 +280,19 @@ fn of_enum(input: &DeriveInput, data: &DataEnum) -> Result<Code> {
             }
         });
     }
+    let same_tag = tag.as_ref().map(|tag| {
+        quote! {
+            let is_same = ::core::mem::size_of::<::core::mem::Discriminant<Self>>() == ::core::mem::size_of::<#tag>();
+            assert!(is_same, "the enum no longer has the type of its tag: #[repr]");
+        }
+    });
     let text = tag.map_or("tag".to_string(), |tag| tag.to_string());
     Ok(Code {
-        shape: quote!(::toft_frozen::Shape::tag::<Self>(#size, &[#(#discriminants),*])#(#shapes)*),
+        shape: quote!({
+            #same_tag
+            #(#all_places)*
+            ::toft_frozen::Shape::tag::<Self>(#size, &[#(#discriminants),*])#(#shapes)*
+        }),
         freeze: quote! {
             let tag: i128 = match self { #(#arms)* };
             image.write_integer(at, #size, tag as u128);

@@ -8,5 +8,5 @@ mod refused;
 #[test]
 #[cfg_attr(miri, ignore = "runs the compiler")]
 fn each_misuse_is_refused() {
-    refused::check("toft-frozen = { path = \"PACKAGE\" }", 38);
+    refused::check("toft-frozen = { path = \"PACKAGE\" }", 45);
 }

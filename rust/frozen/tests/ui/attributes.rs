@@ -66,4 +66,39 @@ fn a_field_of_a_variant_has_another_type() {
     }
 }
 
+fn a_tag_is_another() {
+    #[derive(Freeze)] //~ E0080
+    #[becomes(#[repr(u32)] enum Sound<T> { Letter(T), None })]
+    #[repr(u8)]
+    enum Sound<T> {
+        Letter(T),
+        None,
+    }
+    const _: toft_frozen::Shape = Sound::<u32>::SHAPE;
+}
+
+fn a_tag_is_one_that_the_compiler_chooses() {
+    #[derive(Freeze)] //~ E0080 * 2
+    #[becomes(enum Wide { Number(u128), None })]
+    #[repr(u64)]
+    enum Wide {
+        Number(u128),
+        None,
+    }
+    #[derive(Freeze)] //~ E0080
+    #[becomes(enum Word<'a> { None, Text(&'a u8) })]
+    #[repr(usize)]
+    enum Word<'a> {
+        None,
+        Text(&'a u8),
+    }
+    #[derive(Freeze)] //~ E0080 * 2
+    #[becomes(enum Level { Low, High })]
+    #[repr(i64)]
+    enum Level {
+        Low,
+        High,
+    }
+}
+
 fn main() {}

@@ -42,6 +42,12 @@ fn with_a_layout_that_the_compiler_chooses() {
         A(u8),
         B,
     }
+    #[derive(Freeze)]
+    #[repr(align(4))]
+    enum Aligned { //~ an enum that is frozen needs the type of its tag: #[repr(u8)]
+        A,
+        B,
+    }
 }
 
 fn with_a_type_argument_that_has_memory_of_its_own() {
