@@ -197,7 +197,7 @@ fn discriminants_of(data: &DataEnum, tag: Option<&Ident>) -> Vec<TokenStream> {
     let (mut last, mut more) = (quote!(0i128), 0i128);
     let of = data.variants.iter().map(|variant| {
         if let Some((_, value)) = &variant.discriminant {
-            (last, more) = (quote!({ const VALUE: #tag = #value; VALUE as i128 }), 0);
+            (last, more) = (quote!({ let value: #tag = #value; value as i128 }), 0);
         }
         more += 1;
         let before = more - 1;
