@@ -97,8 +97,9 @@ impl Image {
         let (references, placed, pending) = (Vec::new(), HashMap::new(), Vec::new());
         let mut image = Image { bytes, references, placed, pending, error: None };
         let at = if size_of::<R>() == 0 {
-            image.bytes.push(0);
-            Some(START)
+            let root = START.next_multiple_of(align_of::<R>());
+            image.bytes.resize(root + 1, 0);
+            Some(root)
         } else {
             image.place(std::slice::from_ref(root))
         };

@@ -56,6 +56,10 @@ enum Far {
 #[repr(align(64))]
 struct Wide(u8);
 
+#[derive(Freeze, Debug, PartialEq, Clone, Copy)]
+#[repr(align(8192))]
+struct Empty;
+
 const VALUE: i64 = i64::MIN;
 #[derive(Freeze, Debug, PartialEq, Clone, Copy)]
 #[repr(i64, align(32))]
@@ -118,6 +122,7 @@ fn each_form_is_read_back() {
         Level, Level::Low, Level::Middle, Level::High;
         Option<Option<Level>>, None, Some(None), Some(Some(Level::Low));
         Option<Only>, None, Some(Only::One);
+        Empty, Empty;
         Option<Extreme>, None, Some(Extreme::Least(7)), Some(Extreme::Last);
         [Option<Far>; 3], [None, Some(Far::First), Some(Far::Last)];
         Pair<&str, 3>, Pair { first: "x", others: &[None, Some("y")], bytes: [1, 2, 3], of: PhantomData };
