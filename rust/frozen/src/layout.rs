@@ -1,7 +1,7 @@
 //! The hash of types: their names, sizes, and the offsets of their fields.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use std::any::type_name;
+use std::any::TypeId;
 
 use crate::{Freeze, FrozenError};
 
@@ -10,7 +10,7 @@ use crate::{Freeze, FrozenError};
 pub struct Layout {
     hash: u64,
     align: usize,
-    seen: Vec<&'static str>,
+    seen: Vec<TypeId>,
     has_memory: bool,
 }
 
@@ -55,16 +55,17 @@ impl Layout {
 
     /// Begins the description of a type: adds its name, size and alignment. False: it was described before, as a list
     /// refers to its own type.
-    pub fn begin<T>(&mut self, name: &str) -> bool {
+    pub fn begin<T: Freeze>(&mut self, name: &str) -> bool {
         self.name(name);
         self.number(size_of::<T>());
         self.align(align_of::<T>());
-        if self.seen.contains(&type_name::<T>()) {
+        let id = TypeId::of::<T::At<'static>>(); // two types may have one name
+        if self.seen.contains(&id) {
             return false;
         }
         self.has_memory &= self.seen.try_reserve(1).is_ok();
         if self.has_memory {
-            self.seen.push(type_name::<T>());
+            self.seen.push(id);
         }
         self.has_memory
     }

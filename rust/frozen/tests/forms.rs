@@ -133,6 +133,24 @@ fn each_form_is_read_back() {
     }
 }
 
+/// As two versions of a crate have them.
+#[test]
+fn types_of_one_name_and_size_differ() {
+    macro_rules! value {
+        ($t:ty) => {{
+            #[derive(Freeze)]
+            struct Value($t);
+            Value(Default::default())
+        }};
+    }
+    fn hash_of<R: Freeze>(value: R) -> [u8; 8] {
+        freeze_to_vec(&value, "").unwrap()[48..56].try_into().unwrap()
+    }
+    let (first, second, third) = (value!(u32), value!(u32), value!(f32));
+    assert_eq!(std::any::type_name_of_val(&first), std::any::type_name_of_val(&third));
+    assert_ne!(hash_of((&first, second)), hash_of((&first, third)));
+}
+
 // ---- maps ----
 
 /// The map for a file, and whether it answers as the standard library's.
