@@ -90,8 +90,8 @@ fn check_type(input: &DeriveInput) -> Result<TokenStream> {
         Data::Union(_) => Vec::new(),
     };
     let (name, generics) = (&input.ident, with_bounds(&input.generics));
-    let (parameters, clause) = (generics.params.iter().map(without_default), &generics.where_clause);
-    let (open, (_, arguments, _)) = (arguments_at(&input.generics, &quote!('toft_x)), input.generics.split_for_impl());
+    let (implementation, arguments, clause) = generics.split_for_impl();
+    let open = arguments_at(&input.generics, &quote!('toft_x));
     let arms = fields.iter().enumerate().map(|(i, fields)| {
         let path = match &input.data {
             Data::Enum(data) => {
@@ -113,25 +113,19 @@ fn check_type(input: &DeriveInput) -> Result<TokenStream> {
         .then(|| quote!(const _: ::toft_frozen::Shape = <#name #forever as ::toft_frozen::Freeze>::SHAPE;));
     Ok(quote! {
         const _: () = {
-            #[allow(dead_code, clippy::extra_unused_lifetimes)]
-            fn fields_have_the_lifetimes_of_the_type<'toft_x, #(#parameters),*>(value: &mut #name #open, _: &#name #arguments) #clause {
-                match value { #(#arms)* }
+            #[allow(dead_code)]
+            trait ToftFields: ::toft_frozen::Freeze {
+                fn have_the_lifetimes_of_the_type<'toft_x>(value: &mut Self::At<'toft_x>);
+            }
+            impl #implementation ToftFields for #name #arguments #clause {
+                fn have_the_lifetimes_of_the_type<'toft_x>(value: &mut #name #open) {
+                    match value { #(#arms)* }
+                }
             }
             #no_destructor
             #same_tag
         };
     })
-}
-
-/// A parameter as functions have it.
-fn without_default(parameter: &GenericParam) -> GenericParam {
-    let mut parameter = parameter.clone();
-    match &mut parameter {
-        GenericParam::Type(of_type) => of_type.default = None,
-        GenericParam::Const(constant) => constant.default = None,
-        GenericParam::Lifetime(_) => {}
-    }
-    parameter
 }
 
 fn members(fields: &Fields) -> impl Iterator<Item = (Member, &Type)> {

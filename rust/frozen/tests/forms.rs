@@ -381,7 +381,7 @@ fn each_kind_of_invalid_value_is_refused_with_its_place() {
 #[derive(Freeze)]
 struct Node<'a> {
     next: Option<&'a Node<'a>>,
-    both: Option<&'a Node<'a>>,
+    both: Option<&'a Self>,
 }
 
 #[test]
