@@ -4,8 +4,8 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, ToTokens};
 use syn::{
-    parse_quote, ConstParam, Data, DataEnum, DeriveInput, Error, Fields, GenericParam, Generics, Ident, Member, Result,
-    Type, TypeParam, TypeParamBound, Variant,
+    parse_quote, ConstParam, Data, DataEnum, DeriveInput, Error, Fields, GenericParam, Generics, Ident, Member,
+    PredicateType, Result, Type, TypeParam, TypeParamBound, Variant, WherePredicate,
 };
 
 use crate::finished;
@@ -55,10 +55,18 @@ struct Code {
 /// The generics, where each type may be frozen, and has its bounds also for the time that a file is open.
 fn with_bounds(generics: &Generics) -> Generics {
     let mut all = generics.clone();
-    for parameter in generics.type_params() {
-        let name = &parameter.ident;
-        let bounds: Vec<_> =
-            parameter.bounds.iter().filter(|bound| !matches!(bound, TypeParamBound::Lifetime(_))).collect();
+    let inline = generics.type_params().map(|parameter| (&parameter.ident, &parameter.bounds));
+    let in_clause = generics.where_clause.iter().flat_map(|clause| &clause.predicates).filter_map(|predicate| {
+        let WherePredicate::Type(PredicateType { bounded_ty: Type::Path(path), bounds, .. }) = predicate else {
+            return None;
+        };
+        let name = generics.type_params().find(|parameter| path.path.is_ident(&parameter.ident));
+        name.map(|parameter| (&parameter.ident, bounds))
+    });
+    for (name, bounds) in inline.chain(in_clause) {
+        // Not of a lifetime, nor `for<'x> ...`, which has no place below another `for`.
+        let is_simple = |bound: &&TypeParamBound| matches!(bound, TypeParamBound::Trait(of) if of.lifetimes.is_none());
+        let bounds: Vec<_> = bounds.iter().filter(is_simple).collect();
         if !bounds.is_empty() {
             let clause = all.make_where_clause();
             clause

@@ -18,7 +18,10 @@ use toft_frozen::{
 };
 
 #[derive(Freeze, Debug, PartialEq, Clone, Copy)]
-struct Pair<'a, T: Copy, const N: usize> {
+struct Pair<'a, T: Copy, const N: usize>
+where
+    T: PartialEq,
+{
     first: T,
     others: &'a [Option<T>],
     bytes: [u8; N],
