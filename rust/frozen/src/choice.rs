@@ -1,5 +1,5 @@
 //! `Option`, `Result`, and addresses of two kinds, whose layout the compiler chooses. It is found and verified while the
-//! program is compiled: integers are written to zeros, and a match on them shows which variant they are. So no byte is
+//! program is compiled: integers are written to uninitialized bytes, and a match on them shows which variant they are. So no byte is
 //! read that the compiler may leave uninitialized, and another layout is an error of compilation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -10,17 +10,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV
 use crate::shape::{Choice, Payload, Scalar, Shape};
 use crate::{Content, Freeze, Image, Layout};
 
-/// Initialized bytes, to be read as a value.
+/// Bytes to be read as a value.
 struct Bytes<E>(MaybeUninit<E>);
 
 impl<E> Bytes<E> {
-    const fn zeroed() -> Bytes<E> {
-        Bytes(MaybeUninit::zeroed())
+    const fn uninit() -> Bytes<E> {
+        Bytes(MaybeUninit::uninit())
     }
 
-    /// Zeros, and these integers with values that occur.
+    /// Uninitialized bytes, and these integers with values that occur.
     const fn valid(integers: &[Scalar; 2]) -> Bytes<E> {
-        Bytes::zeroed().with(integers[0], integers[0].valid).with(integers[1], integers[1].valid)
+        Bytes::uninit().with(integers[0], integers[0].valid).with(integers[1], integers[1].valid)
     }
 
     /// Writes an integer. Precondition: it lies inside.
@@ -60,8 +60,8 @@ macro_rules! choices {
 
             /// The variant of such bytes, and the offset of its value.
             const fn read(bytes: Bytes<$t>) -> (usize, usize) {
-                // SAFETY: only the integer that distinguishes the variants is read. Its bytes are initialized, as all
-                // are; an integer of no variant is an error of compilation.
+                // SAFETY: only the integer that distinguishes the variants is read. If it is another one than that which was
+                // written, or an integer of no variant, that is an error of compilation.
                 match unsafe { &*bytes.0.as_ptr() } {
                     $($a_path)::+ $(($a_value))? => (0, 0 $(+ bytes.offset_of($a_value))?),
                     $($b_path)::+ ($b_value) => (1, bytes.offset_of($b_value)),
@@ -70,8 +70,8 @@ macro_rules! choices {
 
             const fn with_tag() -> Option<Choice> {
                 let tag = Choice::tag(&Self::VALUES);
-                let first = Self::read(Bytes::zeroed().with(tag, 0));
-                let second = Self::read(Bytes::zeroed().with(tag, 1));
+                let first = Self::read(Bytes::uninit().with(tag, 0));
+                let second = Self::read(Bytes::uninit().with(tag, 1));
                 match (first.0, second.0) {
                     (0, 1) => Some(Choice::with_tag(tag, [first.1, second.1], &Self::VALUES)),
                     _ => None,

@@ -232,8 +232,8 @@ impl Choice {
         match size {
             2 => Scalar::of::<Option<u16>>(0, 2, 0, Shape::bits(2, -2)),
             4 => Scalar::of::<Option<u32>>(0, 4, 0, Shape::bits(4, -2)),
-            8 => Scalar::of::<Option<Eight>>(0, 8, 0, Shape::bits(8, -2)),
-            16 => Scalar::of::<Option<Sixteen>>(0, 16, 0, Shape::bits(16, -2)),
+            8 if align_of::<u64>() == 8 => Scalar::of::<Option<u64>>(0, 8, 0, Shape::bits(8, -2)),
+            16 if align_of::<u128>() == 16 => Scalar::of::<Option<u128>>(0, 16, 0, Shape::bits(16, -2)),
             _ => Scalar::of::<Option<u8>>(0, 1, 0, Shape::bits(1, -2)),
         }
     }
@@ -247,9 +247,3 @@ impl Choice {
         }
     }
 }
-
-/// Types of such an alignment on every system.
-#[repr(align(8))]
-struct Eight;
-#[repr(align(16))]
-struct Sixteen;

@@ -60,6 +60,10 @@ enum Far {
 struct Wide(u8);
 
 #[derive(Freeze, Debug, PartialEq, Clone, Copy)]
+#[repr(align(16))]
+struct Sixteen(u8);
+
+#[derive(Freeze, Debug, PartialEq, Clone, Copy)]
 #[repr(align(8192))]
 struct Empty;
 
@@ -93,6 +97,7 @@ fn each_form_is_read_back() {
         Option<&[u16]>, None, Some(&[]), Some(&[1, 2]);
         Option<u32>, None, Some(0), Some(u32::MAX);
         Option<u128>, None, Some(u128::MAX);  Option<Wide>, None, Some(Wide(7));
+        [Option<Sixteen>; 2], [None, Some(Sixteen(7))]; Option<[u64; 2]>, None, Some([1, u64::MAX]);
         Option<bool>, None, Some(false), Some(true);
         Option<Option<Option<bool>>>, None, Some(None), Some(Some(None)), Some(Some(Some(false)));
         Option<Option<Option<u8>>>, None, Some(None), Some(Some(None)), Some(Some(Some(0)));
