@@ -249,7 +249,7 @@ impl<R: Freeze> Frozen<R> {
     /// ```
     ///
     /// The check does not cover conditions between values, such as the order of a [`FrozenSortedMap`](crate::FrozenSortedMap) or
-    /// an index that a type's methods rely on.
+    /// an index that a type's methods rely on. A slice of values without bytes, as `&[()]`, has whatever length the file gives.
     ///
     /// # Errors
     /// As for [`Frozen::open`]; [`FrozenError::Invalid`].
