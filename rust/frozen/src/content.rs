@@ -197,6 +197,8 @@ impl Content<'_> {
         match self.done.get(&key) {
             Some(true) => true,
             Some(false) => self.refuse(to), // it refers to itself
+            // Each word refers once, and in checks at once some more times, unless objects overlap.
+            None if self.pending.len() > self.bytes.len() / WIDTH * (DIRECT + 2) => self.refuse(to),
             None => self.push(Step::Enter(key, check)),
         }
     }
