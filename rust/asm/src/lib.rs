@@ -115,6 +115,12 @@ pub extern "C" fn toft_scope_mut(a: &mut Arena, v: u64) -> u64 {
     a.scope_mut(|a| *std::hint::black_box(a.alloc(v)))
 }
 
+// A copy of a short text, which calls nothing.
+#[no_mangle]
+pub extern "C" fn toft_str(a: &Arena, s: &&str) -> *mut u8 {
+    a.alloc_str(s).as_mut_ptr()
+}
+
 // Every fallible call: none of them may panic.
 #[no_mangle]
 pub extern "C" fn fallible(a: &Arena, n: usize, s: &[u8; 16]) -> usize {

@@ -13,7 +13,7 @@ use crate::base::abi_types::{Head, Place, Range};
 use crate::base::error::{unwrap_infallible, AllocError, ErrorMode};
 use crate::base::policy::round8;
 use crate::memory::arena::Arena;
-use crate::memory::construct::Construct;
+use crate::memory::construct::{copy, Construct};
 use crate::provider::{self, Caller};
 
 /// The claimed rest of an arena's current block. Cursor and limit are members of this value, which the compiler keeps
@@ -246,7 +246,7 @@ impl<'a> Pack<'a> {
         let p = self.reserve_one::<E>(bytes.len())?;
         // SAFETY: new memory for this many, which lives while the arena is borrowed.
         unsafe {
-            core::ptr::copy_nonoverlapping(bytes.as_ptr(), p.as_ptr(), bytes.len());
+            copy(bytes.as_ptr(), p.as_ptr(), bytes.len());
             Ok(core::slice::from_raw_parts_mut(p.as_ptr(), bytes.len()))
         }
     }

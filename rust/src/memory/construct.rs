@@ -83,7 +83,7 @@ pub(crate) trait Construct: Memory {
     fn copied<T: Copy, E: ErrorMode>(&self, src: &[T]) -> Result<NonNull<[T]>, E> {
         let p = self.reserve_slice::<T, E>(src.len(), false)?;
         // SAFETY: new memory for this many.
-        unsafe { ptr::copy_nonoverlapping(src.as_ptr(), p.as_ptr(), src.len()) };
+        unsafe { copy(src.as_ptr(), p.as_ptr(), src.len()) };
         Ok(NonNull::slice_from_raw_parts(p, src.len()))
     }
 
@@ -174,6 +174,30 @@ pub(crate) trait Construct: Memory {
 }
 
 impl<M: Memory + ?Sized> Construct for M {}
+
+/// Copies `n` of T. Of 4 to 32 bytes, both halves are copied, which may overlap: this takes less time than a call.
+///
+/// # Safety
+/// As for [`ptr::copy_nonoverlapping`].
+#[inline(always)]
+pub(crate) unsafe fn copy<T: Copy>(from: *const T, to: *mut T, n: usize) {
+    // SAFETY: the caller's contract; a half is not larger than n.
+    let part = |at: usize, n: usize| unsafe { ptr::copy_nonoverlapping(from.add(at), to.add(at), n) };
+    let halves = |half: usize| {
+        part(0, half);
+        part(n - half, half);
+    };
+    let bytes = if size_of::<T>() == 1 { n } else { 0 };
+    if (8..=16).contains(&bytes) {
+        halves(8);
+    } else if (4..8).contains(&bytes) {
+        halves(4);
+    } else if (17..=32).contains(&bytes) {
+        halves(16);
+    } else {
+        part(0, n);
+    }
+}
 
 /// The reference to a new value.
 ///

@@ -116,3 +116,14 @@ fn packed_text_is_contiguous() {
     let long = pack.alloc_str(&"x".repeat(5000));
     assert_eq!(long.len(), 5000);
 }
+
+#[test]
+fn text_of_each_length_is_copied() {
+    let _alone = alone();
+    let (arena, text) = (Arena::new(), ('a'..='z').cycle().take(70).collect::<String>());
+    let pack = arena.pack();
+    let cut = |n: usize| (&text[..n], &text[70 - n..]);
+    let copies: Vec<(&str, &str)> =
+        (0..=70).map(|n| (&*arena.alloc_str(cut(n).0), &*pack.alloc_str(cut(n).1))).collect();
+    assert!(copies.iter().enumerate().all(|(n, copies)| *copies == cut(n)));
+}
