@@ -52,9 +52,6 @@ func Open(name string, setup ...string) (*DB, error) {
 	return db, nil
 }
 
-// Pointer returns the sqlite3 *, for calls that are not wrapped here.
-func (db *DB) Pointer() unsafe.Pointer { return unsafe.Pointer(db.p) }
-
 // Close closes the connection. It fails, and changes nothing, if statements are still open.
 func (db *DB) Close() error {
 	err := db.failed(C.sqlite3_close(db.p))

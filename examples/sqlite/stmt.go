@@ -53,9 +53,6 @@ func (db *DB) Prepare(sql string) (*Stmt, error) {
 // Own makes a Stmt of a sqlite3_stmt * that other code prepared. The caller closes it.
 func (db *DB) Own(p unsafe.Pointer) *Stmt { return &Stmt{p: (*C.sqlite3_stmt)(p), db: db} }
 
-// Pointer returns the sqlite3_stmt *, for calls that are not wrapped here.
-func (s *Stmt) Pointer() unsafe.Pointer { return unsafe.Pointer(s.p) }
-
 // Close ends the statement.
 func (s *Stmt) Close() {
 	s.Reset()
