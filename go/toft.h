@@ -4,6 +4,10 @@
 #ifndef TOFT_H
 #define TOFT_H
 #include <stdarg.h>
+/* ==== toft/abi.h ==== */
+/* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md has the meaning of each
+ * member. Allocate inline: if (limit - cursor < size) call ops->alloc; else p = cursor, cursor += round_up(size, 8).
+ * From 0.1.0 on these structures never change: additions come in headers of their own, as toft_abi_info.h. */
 #ifndef TOFT_ABI
 #define TOFT_ABI 1
 #include <stddef.h>
@@ -12,33 +16,38 @@
 extern "C" {
 #endif
 typedef struct toft_arena toft_arena;
-typedef struct toft_mark {
+typedef struct toft_mark { /* a point to rewind to: {arena->cursor, arena->epoch & ~1}, read inline */
   unsigned char *cursor;
   uintptr_t epoch;
 } toft_mark;
-typedef struct toft_range {
+typedef struct toft_range { /* a claimed range; its holder alone moves cursor, byte by byte if it likes */
   unsigned char *cursor, *limit;
-  uintptr_t claim;
+  uintptr_t claim; /* set by the provider; 0: nothing is claimed */
 } toft_range;
-typedef struct toft_cleanup {
+typedef struct toft_cleanup { /* fn == NULL: cancelled */
   void (*fn)(void *arg);
   void *arg;
 } toft_cleanup;
-typedef struct toft_stats {
+typedef struct toft_stats { /* bytes, but for the last two */
   uint64_t live, allocated, peak, budget, reserved, wasted, blocks, source_calls;
 } toft_stats;
+/* flags of alloc and resize: zero the new bytes; fail rather than move */
 enum { TOFT_ZERO = 1, TOFT_STAY = 2 };
+/* policies of reset: keep the recent high-water mark, everything, or `keep` bytes */
 enum { TOFT_KEEP_RECENT = 0, TOFT_KEEP_ALL = 1, TOFT_KEEP_BYTES = 2 };
+/* what ops->set can change */
 enum { TOFT_SET_BUDGET = 1, TOFT_SET_TAG = 2, TOFT_SET_SAMPLE = 3, TOFT_SET_CHECKED = 4 };
+/* results; a failure leaves the arena as it was. ECORRUPT: done, and a checked arena found bytes written outside an
+ * allocation */
 enum { TOFT_OK = 0, TOFT_ENOMEM = -1, TOFT_EMARK = -2, TOFT_EBUSY = -3, TOFT_EARG = -4, TOFT_ENOSYS = -5 };
 enum { TOFT_ECORRUPT = -6 };
 typedef struct toft_arena_ops {
-  uint32_t size;
-  uint32_t version;
+  uint32_t size;    /* bytes of the table that the provider filled in */
+  uint32_t version; /* 1 */
   void *(*alloc)(toft_arena *, size_t size, size_t align, uint32_t flags, uintptr_t site);
   void *(*resize)(toft_arena *, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
                   uintptr_t site);
-  void (*free)(toft_arena *, void *p, size_t size);
+  void (*free)(toft_arena *, void *p, size_t size); /* may be NULL */
   int (*rewind)(toft_arena *, unsigned char *cursor, uintptr_t epoch);
   int (*reset)(toft_arena *, uint32_t policy, size_t keep);
   void (*trim)(toft_arena *, size_t keep);
@@ -50,11 +59,11 @@ typedef struct toft_arena_ops {
   int (*set)(toft_arena *, uint32_t what, uint64_t value, const char *name, size_t name_len);
   void (*release)(toft_arena *);
 } toft_arena_ops;
-struct toft_arena {
-  unsigned char *cursor;
-  const toft_arena_ops *ops;
-  unsigned char *limit;
-  uintptr_t epoch;
+struct toft_arena {          /* pinned: never copied, never moved */
+  unsigned char *cursor;     /* next free byte; a multiple of 8, never NULL */
+  const toft_arena_ops *ops; /* read again for every call: the provider may swap it */
+  unsigned char *limit;      /* end of the bytes for the inline path; a multiple of 8, cursor <= limit */
+  uintptr_t epoch;           /* bit 0: instrumented, so rewind, resize and free go through ops */
 };
 #define TOFT_STATIC_ASSERT(name, cond) typedef char toft_assert_##name[(cond) ? 1 : -1]
 TOFT_STATIC_ASSERT(head, sizeof(struct toft_arena) == 4 * sizeof(void *));
@@ -70,6 +79,8 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 }
 #endif
 #endif
+
+/* ==== toft/abi_info.h ==== */
 #ifndef TOFT_ABI_INFO
 #define TOFT_ABI_INFO 1
 #ifndef TOFT_ABI

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread;
 
 use toft::Arena;
-use toft_frozen::{freeze, freeze_to_vec, Freeze, Frozen, FrozenError, FrozenSlice, OpenOptions};
+use toft_frozen::{freeze, freeze_to_vec, Freeze, Frozen, FrozenError, OpenOptions};
 
 /// A file that is removed with its value.
 struct TestFile(PathBuf);
@@ -213,22 +213,6 @@ fn a_regular_file_is_replaced_where_links_lead() {
     }
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 4);
     fs::remove_dir_all(&folder.0).unwrap();
-}
-
-#[test]
-fn slices_have_the_layout_of_c() {
-    #[derive(Freeze)]
-    #[repr(C)]
-    struct Table<'a> {
-        rows: FrozenSlice<'a, u32>,
-        empty: FrozenSlice<'a, u64>,
-    }
-    assert_eq!(size_of::<FrozenSlice<'_, u8>>(), 2 * size_of::<usize>());
-    let rows = [3, 4, 5];
-    let bytes = freeze_to_vec(&Table { rows: (&rows[..]).into(), empty: (&[][..]).into() }, "c").unwrap();
-    // SAFETY: written with this type.
-    let read = unsafe { Frozen::<Table>::from_bytes(&bytes, "c") }.unwrap();
-    assert_eq!((&read.get().rows[..], read.get().empty.len()), (&rows[..], 0));
 }
 
 #[test]
