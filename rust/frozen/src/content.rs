@@ -7,7 +7,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use crate::format::{FrozenError, START, WIDTH};
 use crate::Freeze;
 
-/// A function that checks the values of a type in bytes: their offset and their number.
+/// A function that checks the values of a type in a range of bytes, given by its offset and its size.
 pub(crate) type CheckFn = fn(&mut Content<'_>, usize, usize) -> bool;
 /// Offset, bytes and type of an object.
 type Key = (usize, usize, usize);
@@ -66,12 +66,14 @@ impl Content<'_> {
             Step::Leave(key) => return self.set(key, true),
             Step::Enter(key, check) => (key, check),
         };
-        match self.done.get(&key) {
-            Some(true) => return true,
-            Some(false) => return self.refuse(key.0), // it refers to itself
-            None if key.1 > self.left => return self.refuse(key.0),
-            None => self.left -= key.1,
+        if let Some(is_done) = self.done.get(&key) {
+            debug_assert!(is_done, "an object is pending again while its references are followed");
+            return true;
         }
+        if key.1 > self.left {
+            return self.refuse(key.0);
+        }
+        self.left -= key.1;
         let others = self.pending.len();
         if !self.set(key, false) || !self.push(Step::Leave(key)) || !check(self, key.0, key.1) {
             return self.refuse(key.0);

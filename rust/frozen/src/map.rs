@@ -356,7 +356,7 @@ fn with_room<T>(count: usize) -> Result<Vec<T>, FrozenError> {
 
 impl<K: FrozenKey, V> MapBuilder<K, V> {
     /// Lends a hash map of the keys and values, which the builder orders by the hashes of the keys. That takes the time of sorting,
-    /// and 20 bytes for each key until it returns; the map takes 2 to 3 bytes for each key beside the entries.
+    /// and 32 bytes for each key until it returns; the map takes 2 to 3 bytes for each key beside the entries.
     /// Keys of one hash are compared with each other. The hash is no secret: for keys from others, which may
     /// all have one hash, [`MapBuilder::sorted_map`] keeps its time.
     ///

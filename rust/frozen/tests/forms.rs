@@ -378,6 +378,8 @@ fn each_kind_of_invalid_value_is_refused_with_its_place() {
         at(refused(&FrozenSlice::from(&[1u64][..]), START + word(0).len(), &word(1 << (usize::BITS - 3)))),
         START
     );
+    let base = u64::from_ne_bytes(freeze_to_vec(&&true, "").unwrap()[16..24].try_into().unwrap()) as usize;
+    assert_eq!(at(refused(&&true, START, &word(base + 8))), START); // a reference to the header
     let text = freeze_to_vec(&&b"abc"[..], "").unwrap();
     let place = text.windows(3).position(|bytes| bytes == b"abc").unwrap();
     assert!(matches!(refused(&"abc", place + 1, &[0xff]), FrozenError::Invalid(_)));
