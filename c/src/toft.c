@@ -95,12 +95,15 @@
 
 /* ---- region: arenas and recyclers in one range, whose content is saved and restored ---- */
 #ifndef TOFT_OMIT_RECYCLER
-#include "platform/memory_file.c"     /* files in memory, mapped privately */
+#include "platform/written.c"         /* which pages were written */
 #include "platform/mappings.c"        /* what lies at an address */
 #include "region/region.c"            /* the range, its blocks, what lies in it */
 #include "region/region_verify.c"     /* the invariants */
+#include "region/region_walk.c"       /* the live content */
 #include "region/region_outside.c"    /* words that point out of a checked region */
-#include "region/region_checkpoint.c" /* checkpoint and restore */
+#include "region/region_pages.c"      /* copies of pages */
+#include "region/region_checkpoint.c" /* the tree of checkpoints */
+#include "region/region_digest.c"     /* digests, and the first difference */
 #include "platform/replaced_file.c"   /* the file that a new one replaces: links, owner, mode */
 #include "platform/files.c"           /* files that are replaced as a whole, or mapped */
 #include "region/frozen_format.h"     /* the format of frozen files */

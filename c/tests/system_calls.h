@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -27,9 +28,9 @@
   CALL(fdopen, ENOMEM)                                      \
   CALL(fstat, ENOMEM, EOVERFLOW)                            \
   CALL(fsync, EIO, EINTR, ENOSPC, EDQUOT, EROFS)            \
+  CALL(ioctl, EPERM, EINTR, EFAULT, ENOMEM)                 \
   CALL(lstat, EACCES, EIO)                                  \
   CALL(madvise, EINVAL, ENOMEM, EAGAIN, EPERM)              \
-  CALL(memfd_create, ENOMEM, EMFILE, ENFILE, ENOSYS, EPERM) \
   CALL(mmap, ENOMEM, EAGAIN, EPERM, ENFILE)                 \
   CALL(mprotect, ENOMEM, EACCES)                            \
   CALL(munmap, ENOMEM, EINVAL)                              \
@@ -43,6 +44,7 @@
   CALL(stat, EACCES, EIO)                                   \
   CALL(toft_getentropy, EIO, ENOSYS)                        \
   CALL(unlink, EACCES, EBUSY, EIO)                          \
+  CALL(userfaultfd, EPERM, EMFILE, ENFILE, ENOMEM, ENOSYS)  \
   CALL(write, EIO, EINTR, ENOSPC, EDQUOT, EFBIG)
 
 enum {
@@ -144,7 +146,7 @@ static int ordered_munmap(void *p, size_t size) {
 }
 
 /* Returns lost mappings, since a system with 32 bits has few addresses. Precondition: no object has them. */
-static void return_lost(void) {
+static inline void return_lost(void) {
   while (lost_count > 0) {
     size_t size = lost_mappings[--lost_count].size;
     if (munmap(lost_mappings[lost_count].p, size) != 0) abort();
@@ -170,14 +172,16 @@ static ssize_t ordered_read(int file, void *p, size_t size) {
 }
 static void *ordered_realloc(void *p, size_t size) { return refuses(CALL_realloc) ? NULL : realloc(p, size); }
 static int ordered_rename(const char *from, const char *to) { return refuses(CALL_rename) ? -1 : rename(from, to); }
-static long ordered_syscall(long number, ...) {
+static int ordered_ioctl(int file, unsigned long request, void *arg) {
+  return refuses(CALL_ioctl) ? -1 : ioctl(file, request, arg);
+}
+static long ordered_syscall(long number, int first, ...) {
   va_list more;
-  va_start(more, number);
-  const char *name = number == SYS_memfd_create ? va_arg(more, const char *) : NULL;
-  int first = name == NULL ? va_arg(more, int) : 0, flags = va_arg(more, int);
+  va_start(more, first);
+  int flags = number != SYS_userfaultfd ? va_arg(more, int) : 0;
   va_end(more);
-  if (name == NULL) return syscall(number, first, flags);
-  return refuses(CALL_memfd_create) ? -1 : opened((int)syscall(number, name, flags));
+  if (number != SYS_userfaultfd) return syscall(number, first, flags);
+  return refuses(CALL_userfaultfd) ? -1 : opened((int)syscall(number, first));
 }
 static int ordered_toft_getentropy(void *to, size_t size) {
   return refuses(CALL_toft_getentropy) ? -1 : getentropy(to, size);

@@ -173,15 +173,15 @@ static void use_and_release(builder *b) {
 
 /* Objects that a restore takes back. */
 static void use_and_restore(builder *b) {
-  assert_int_equal(toft_region_checkpoint(b->r), TOFT_OK);
+  assert_int_equal(toft_region_checkpoint(b->r, NULL), TOFT_OK);
   for (uint32_t n = draw(b, 20); n > 0; n--) {
     size_t size = draw_size(b);
     int number = (int)draw(b, OWNERS);
     spoil(toft_malloc_alloc(b->mallocs[number], size), size);
     spoil(toft_alloc(b->arenas[number], size), size);
   }
-  assert_int_equal(toft_region_restore(b->r), TOFT_OK);
-  assert_int_equal(toft_region_drop_checkpoint(b->r), TOFT_OK);
+  assert_int_equal(toft_region_restore(b->r, 0), TOFT_OK);
+  assert_int_equal(toft_region_drop_checkpoint(b->r, 0), TOFT_OK);
 }
 
 static void trim(builder *b) {

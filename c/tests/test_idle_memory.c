@@ -125,11 +125,11 @@ static void regions_share_the_allowance(void **state) {
   toft_region *r = toft_region_create(NULL);
   assert_non_null(r);
   toft_arena *a = toft_region_arena(r);
-  assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+  assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
   for (int round = 0; round < 2; round++) {
     assert_non_null(toft_alloc(a, 40 << 20));
     assert_int_equal(r->control->used + r->control->resident, 2 * (size_t)(r->top - r->base));
-    if (round == 0) assert_int_equal(toft_region_restore(r), TOFT_OK);
+    if (round == 0) assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
     if (round == 1) toft_reset_keep(a, TOFT_KEEP_BYTES, 0);
     assert_true(r->control->resident - r->control->used >= 40 << 20);
   }

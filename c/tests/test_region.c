@@ -1,4 +1,4 @@
-/* Regions: content before and after a restore, cleanups, stacks of checkpoints, blocks, refusals, forked processes.
+/* Regions: content before and after a restore, cleanups, nested checkpoints, blocks, refusals, forked processes.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "support.h"
 
@@ -6,9 +6,6 @@
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#define HAS_PRIVATE_PAGES 1
-#else
-#define HAS_PRIVATE_PAGES 0
 #endif
 
 #define HEADER 4096
@@ -20,6 +17,13 @@ static toft_region *region_of(uint32_t flags, size_t max) {
   toft_region *r = toft_region_create(&o);
   assert_non_null(r);
   return r;
+}
+
+/* The bytes of the current checkpoint, from the start of the range. */
+static size_t saved_size(toft_region *r) {
+  toft_checkpoint_info info;
+  assert_int_equal(toft_region_next_checkpoint(r, toft_region_current(r) - 1, &info), TOFT_OK);
+  return (size_t)info.size;
 }
 
 /* ---- restores ---- */
@@ -126,16 +130,16 @@ static void restores(uint32_t flags, uint32_t random, int rounds, int compared) 
   make_content(r);
   for (int i = 0; i < 3000; i++) step(r, &random);
   size_t size = (size_t)toft_region_get_stats(r).high_water - HEADER;
-  assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
-  size_t saved = (size_t)toft_region_get_stats(r).saved - HEADER;
+  assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
+  size_t saved = saved_size(r) - HEADER;
   image was = image_of(r, saved < size ? saved : size);
-  assert_int_equal(toft_region_restore(r), TOFT_OK); /* the statistics above have updated counts */
+  assert_int_equal(toft_region_restore(r, 0), TOFT_OK); /* the statistics above have updated counts */
   for (int round = 0; round < rounds; round++) {
     for (uint32_t i = 0; i < next_random(&random) % 40; i++) step(r, &random);
-    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
     if (round % compared == 0) {
       image is = image_of(r, was.size);
-      assert_int_equal(toft_region_restore(r), TOFT_OK);
+      assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
       assert_same(&was, &is);
       free(is.bytes);
     }
@@ -149,7 +153,7 @@ static void everything_is_brought_back(void **state) {
   int rounds = long_run() ? 100000 : 2000;
   for (uint32_t seed = 1; seed <= 3; seed++) {
     restores(0, seed, rounds, rounds / 100);
-    if (HAS_PRIVATE_PAGES) restores(TOFT_REGION_PRIVATE_PAGES, seed, rounds, rounds / 100);
+    restores(TOFT_REGION_COMPARES, seed, rounds, rounds / 100);
   }
 }
 
@@ -173,34 +177,34 @@ static void ran(const char *expected) {
 
 static void cleanups_run_as_for_a_rewind(void **state) {
   (void)state;
-  for (uint32_t flags = 0; flags <= (HAS_PRIVATE_PAGES ? 1u : 0u); flags++) {
+  for (uint32_t flags = 0; flags <= TOFT_REGION_COMPARES; flags++) {
     toft_region *r = region_of(flags, 0);
     toft_arena *a = toft_region_arena(r), *b = toft_region_arena(r);
     add(a, "1");
-    assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+    assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
     for (int round = 0; round < 3; round++) {
       add(a, "2");
       add(a, "3");
       add(b, "4");
       toft_arena *c = toft_region_arena(r);
       add(c, "5");
-      assert_int_equal(toft_region_restore(r), TOFT_OK);
+      assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
       ran("5432");
     }
     add(a, "2");
     toft_reset(a); /* runs those before the checkpoint too */
     ran("21");
     add(a, "3");
-    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
     ran("3");
     toft_release(a);
     ran("1");
-    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
     ran("");
     toft_arena *donor = toft_region_arena(r);
     add(donor, "6");
     assert_int_equal(toft_adopt(a, donor), TOFT_OK);
-    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
     ran("6");
     assert_int_equal(toft_adopt(b, a), TOFT_OK);
     toft_region_release(r);
@@ -210,34 +214,34 @@ static void cleanups_run_as_for_a_rewind(void **state) {
 
 /* ---- checkpoints ---- */
 
-static void checkpoints_form_a_stack(void **state) {
+static void nested_checkpoints(void **state) {
   (void)state;
-  for (uint32_t flags = 0; flags <= (HAS_PRIVATE_PAGES ? 1u : 0u); flags++) {
+  for (uint32_t flags = 0; flags <= TOFT_REGION_COMPARES; flags++) {
     toft_region *r = region_of(flags, 0);
     toft_arena *a = toft_region_arena(r);
     int *n = toft_new(a, int), *more = NULL;
     toft_region_set_root(r, n);
-    assert_int_equal(toft_region_restore(r), TOFT_EMARK);
-    assert_int_equal(toft_region_drop_checkpoint(r), TOFT_EMARK);
+    assert_int_equal(toft_region_restore(r, 0), TOFT_EMARK);
+    assert_int_equal(toft_region_drop_checkpoint(r, 0), TOFT_EMARK);
     for (int level = 1; level <= 5; level++) {
       *n = level;
       more = (int *)toft_alloc(a, 100000);
       assert_non_null(more);
       *more = 10 * level;
-      assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+      assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
       assert_int_equal(toft_region_get_stats(r).checkpoints, level);
     }
     for (int level = 5; level >= 1; level--) {
       *n = 0;
       *more = 0;
-      assert_int_equal(toft_region_restore(r), TOFT_OK);
+      assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
       assert_true(*n == level && toft_region_root(r) == n);
       *n = 100 + level;
-      assert_int_equal(toft_region_drop_checkpoint(r), TOFT_OK);
+      assert_int_equal(toft_region_drop_checkpoint(r, 0), TOFT_OK);
       assert_int_equal(*n, 100 + level); /* dropping leaves the content */
     }
     assert_int_equal(toft_region_get_stats(r).saved, 0);
-    assert_int_equal(toft_region_restore(r), TOFT_EMARK);
+    assert_int_equal(toft_region_restore(r, 0), TOFT_EMARK);
     toft_region_release(r);
   }
 }
@@ -247,26 +251,26 @@ static void a_claimed_arena_refuses(void **state) {
   toft_region *r = region_of(0, 0);
   toft_arena *a = toft_region_arena(r);
   toft_range range;
-  assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+  assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
   assert_int_equal(toft_claim(a, &range), TOFT_OK);
-  assert_int_equal(toft_region_checkpoint(r), TOFT_EBUSY);
-  assert_int_equal(toft_region_restore(r), TOFT_EBUSY);
+  assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_EBUSY);
+  assert_int_equal(toft_region_restore(r, 0), TOFT_EBUSY);
   assert_int_equal(toft_unclaim(a, &range), TOFT_OK);
-  assert_int_equal(toft_region_restore(r), TOFT_OK);
+  assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
   toft_region_release(r);
 }
 
 static void an_empty_region(void **state) {
   (void)state;
-  for (uint32_t flags = 0; flags <= (HAS_PRIVATE_PAGES ? 1u : 0u); flags++) {
+  for (uint32_t flags = 0; flags <= TOFT_REGION_COMPARES; flags++) {
     toft_region *r = region_of(flags, 65536);
     for (int i = 0; i < 3; i++) {
-      assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
-      assert_int_equal(toft_region_restore(r), TOFT_OK);
+      assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
+      assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
       assert_non_null(toft_region_arena(r));
-      assert_int_equal(toft_region_restore(r), TOFT_OK);
+      assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
       assert_int_equal(toft_region_get_stats(r).used, HEADER);
-      assert_int_equal(toft_region_drop_checkpoint(r), TOFT_OK);
+      assert_int_equal(toft_region_drop_checkpoint(r, 0), TOFT_OK);
     }
     toft_region_release(r);
   }
@@ -342,10 +346,10 @@ static void a_large_region(void **state) {
   static size_t sizes[MANY];
   const size_t max = (size_t)256 << 20;
   (void)state;
-  for (uint32_t flags = 0; flags <= (HAS_PRIVATE_PAGES ? 1u : 0u); flags++) {
+  for (uint32_t flags = 0; flags <= TOFT_REGION_COMPARES; flags++) {
     toft_region *r = region_of(flags, max);
     toft_source *source = toft_region_source(r);
-    assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+    assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
     for (int time = 0; time < 3; time++) {
       uint32_t random = 77;
       memset(all, 0, sizeof all);
@@ -373,7 +377,7 @@ static void a_large_region(void **state) {
         assert_true(all[k] == NULL || filled(all[k], 64, k));
         if (all[k] != NULL) source->put(source, all[k], sizes[k]);
       }
-      assert_int_equal(toft_region_restore(r), TOFT_OK);
+      assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
       assert_int_equal(toft_region_get_stats(r).used, HEADER);
     }
     toft_region_release(r);
@@ -387,11 +391,11 @@ static void a_full_region_refuses(void **state) {
   size_t n = 0;
   while (toft_alloc(a, 1000) != NULL) n++;
   assert_true(n >= 40 && n < 65);
-  assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+  assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
   assert_null(toft_region_malloc(r) == NULL ? NULL : toft_region_recycler(r));
   while (toft_region_arena(r) != NULL) {
   }
-  assert_int_equal(toft_region_restore(r), TOFT_OK);
+  assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
   toft_reset_keep(a, TOFT_KEEP_BYTES, 0);
   assert_non_null(toft_region_arena(r));
   toft_region_release(r);
@@ -417,10 +421,7 @@ static void options(void **state) {
   o.max = 65537;
   assert_refused(&o);
   o.max = (size_t)1 << 20;
-  o.flags = 4;
-  assert_refused(&o);
-  o.flags = TOFT_REGION_PRIVATE_PAGES;
-  o.memory = memory;
+  o.flags = 8;
   assert_refused(&o);
   o.flags = 0;
   o.memory = memory + 64;
@@ -432,9 +433,9 @@ static void options(void **state) {
   assert_non_null(r);
   char *text = toft_strdup(toft_region_arena(r), "in the caller's memory");
   assert_true((unsigned char *)text > memory && (unsigned char *)text < memory + o.max);
-  assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+  assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
   text[0] = 'I';
-  assert_int_equal(toft_region_restore(r), TOFT_OK);
+  assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
   assert_string_equal(text, "in the caller's memory");
   assert_int_equal(toft_region_get_stats(r).limit, o.max);
   toft_region_release(r);
@@ -443,7 +444,7 @@ static void options(void **state) {
 
 /* ---- forked processes ---- */
 
-#if HAS_PRIVATE_PAGES
+#if defined(__linux__)
 /* A region whose content one thread has made is changed and restored by another, and released by the first. */
 static void *steps_and_restores(void *arg) {
   toft_region *r = (toft_region *)arg;
@@ -451,23 +452,23 @@ static void *steps_and_restores(void *arg) {
   int code = TOFT_OK;
   for (int round = 0; round < 50 && code == TOFT_OK; round++) {
     for (int i = 0; i < 40; i++) step(r, &random);
-    code = toft_region_restore(r);
+    code = toft_region_restore(r, 0);
   }
   return code == TOFT_OK ? arg : NULL;
 }
 
 static void another_thread_restores(void **state) {
   (void)state;
-  for (uint32_t flags = 0; flags <= 1; flags++) {
+  for (uint32_t flags = 0; flags <= TOFT_REGION_COMPARES; flags++) {
     toft_region *r = region_of(flags, (size_t)64 << 20);
     uint32_t random = 9;
     pthread_t thread;
     void *good;
     make_content(r);
     for (int i = 0; i < 2000; i++) step(r, &random);
-    assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
-    image was = image_of(r, (size_t)toft_region_get_stats(r).saved - HEADER);
-    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
+    image was = image_of(r, saved_size(r) - HEADER);
+    assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
     assert_int_equal(pthread_create(&thread, NULL, steps_and_restores, r), 0);
     assert_int_equal(pthread_join(thread, &good), 0);
     assert_ptr_equal(good, r);
@@ -481,14 +482,14 @@ static void another_thread_restores(void **state) {
 
 static void forked_processes_restore_their_own(void **state) {
   (void)state;
-  for (uint32_t flags = 0; flags <= 1; flags++) {
+  for (uint32_t flags = 0; flags <= TOFT_REGION_COMPARES; flags++) {
     toft_region *r = region_of(flags, (size_t)64 << 20);
     uint32_t random = 3;
     make_content(r);
     for (int i = 0; i < 2000; i++) step(r, &random);
-    assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
-    image was = image_of(r, (size_t)toft_region_get_stats(r).saved - HEADER);
-    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
+    image was = image_of(r, saved_size(r) - HEADER);
+    assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
     for (uint32_t worker = 0; worker < 3; worker++) {
       pid_t child = fork();
       assert_true(child >= 0);
@@ -497,7 +498,7 @@ static void forked_processes_restore_their_own(void **state) {
       random = worker;
       for (int round = 0; round < 200; round++) {
         for (int i = 0; i < 20; i++) step(r, &random);
-        good &= toft_region_restore(r) == TOFT_OK;
+        good &= toft_region_restore(r, 0) == TOFT_OK;
         good &= memcmp((unsigned char *)r + HEADER, was.bytes, 4096) == 0;
       }
       image is = image_of(r, was.size);
@@ -528,9 +529,9 @@ static void large_blocks_are_restored(void **state) {
     unsigned char *p = (unsigned char *)toft_alloc(a, size);
     assert_non_null(p);
     memset(p, 5, size);
-    assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+    assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
     memset(p, 6, size);
-    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
     assert_true(p[0] == 5 && p[size - 1] == 5);
   }
   toft_region_release(r);
@@ -541,7 +542,7 @@ int main(void) {
       cmocka_unit_test(large_blocks_are_restored),
       cmocka_unit_test(everything_is_brought_back),
       cmocka_unit_test(cleanups_run_as_for_a_rewind),
-      cmocka_unit_test(checkpoints_form_a_stack),
+      cmocka_unit_test(nested_checkpoints),
       cmocka_unit_test(a_claimed_arena_refuses),
       cmocka_unit_test(blocks_are_used_again),
       cmocka_unit_test(a_large_region),

@@ -6,9 +6,6 @@
 
 #if defined(__linux__)
 #include <pthread.h>
-#define HAS_PRIVATE_PAGES 1
-#else
-#define HAS_PRIVATE_PAGES 0
 #endif
 
 enum { HEADER = 4096, OBJECTS = 200, SLOT = 200 };
@@ -194,9 +191,11 @@ static void restored_whole(const kind *k, uint32_t flags, int limits, uint32_t r
   assert_true((unsigned char *)c->made > (unsigned char *)r);
   assert_true((unsigned char *)c->made < (unsigned char *)r + toft_region_get_stats(r).limit);
   steps(k, c, &random, 150);
-  assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+  assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
   uint64_t used = toft_region_get_stats(r).used;
-  size_t size = (size_t)toft_region_get_stats(r).saved - HEADER;
+  toft_checkpoint_info info;
+  assert_int_equal(toft_region_next_checkpoint(r, 0, &info), TOFT_OK);
+  size_t size = (size_t)info.size - HEADER;
   unsigned char *image = (unsigned char *)malloc(size);
   assert_non_null(image);
   memcpy(image, (unsigned char *)r + HEADER, size);
@@ -204,13 +203,13 @@ static void restored_whole(const kind *k, uint32_t flags, int limits, uint32_t r
     steps(k, c, &random, next_random(&random) % 300);
     use_elsewhere(r, &random);
     if (round % 4 == 3) k->end(c->made);
-    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
     assert_memory_equal(image, (unsigned char *)r + HEADER, size);
     assert_int_equal(toft_region_get_stats(r).used, used);
   }
   use_elsewhere(r, &random);
   steps(k, c, &random, 300);
-  assert_int_equal(toft_region_restore(r), TOFT_OK);
+  assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
   k->end(c->made);
   assert_int_equal(toft_region_get_stats(r).used, before);
   free(image);
@@ -220,12 +219,12 @@ static void restored_whole(const kind *k, uint32_t flags, int limits, uint32_t r
 static void every_kind_is_restored_whole(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    for (uint32_t flags = 0; flags <= HAS_PRIVATE_PAGES; flags++)
+    for (uint32_t flags = 0; flags <= TOFT_REGION_COMPARES; flags++)
       for (int limits = 0; limits <= 2; limits++)
         for (uint32_t seed = 1; seed <= rounds_of(4); seed++) restored_whole(&kinds[i], flags, limits, seed);
 }
 
-#if HAS_PRIVATE_PAGES
+#if defined(__linux__)
 /* Threads make local arenas at once. */
 static void *fill_a_part(void *arg) {
   toft_shared *s = (toft_shared *)arg;
@@ -244,7 +243,7 @@ static void threads_fill_a_shared_arena(void **state) {
   (void)state;
   toft_region *r = region_of(0);
   toft_shared *s = toft_shared_create(toft_region_source(r));
-  assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+  assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
   uint64_t used = toft_region_get_stats(r).used;
   for (int round = 0; round < 5; round++) {
     pthread_t threads[THREADS];
@@ -255,7 +254,7 @@ static void threads_fill_a_shared_arena(void **state) {
       assert_ptr_equal(good, s);
     }
     if (round == 2) assert_int_equal(toft_shared_reset(s, TOFT_KEEP_ALL, 0), TOFT_OK);
-    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
     assert_int_equal(toft_region_get_stats(r).used, used);
   }
   toft_region_release(r);
@@ -284,19 +283,19 @@ static void ran(const char *expected) {
 static void cleanups_of(toft_region *r, toft_source *source, toft_shared *s) {
   toft_arena *a = s != NULL ? toft_shared_local(s) : arena_on(source), *b;
   add(a, "1");
-  assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+  assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
   for (int round = 0; round < 3; round++) {
     add(a, "2");
     b = s != NULL ? toft_shared_local(s) : arena_on(source);
     add(b, "3");
     add(a, "4");
-    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
     ran("342");
   }
   toft_range range;
   assert_int_equal(toft_claim(a, &range), TOFT_OK);
-  assert_int_equal(toft_region_restore(r), TOFT_EBUSY);
-  assert_int_equal(toft_region_checkpoint(r), TOFT_EBUSY);
+  assert_int_equal(toft_region_restore(r, 0), TOFT_EBUSY);
+  assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_EBUSY);
   assert_int_equal(toft_unclaim(a, &range), TOFT_OK);
   toft_region_release(r);
   ran("1");
@@ -492,14 +491,14 @@ static void closed_to(unsigned char *p, size_t end) {
 static void what_is_inaccessible_is_restored(void **state) {
   (void)state;
   if (!watches()) skip();
-  for (uint32_t flags = 0; flags <= HAS_PRIVATE_PAGES; flags++) {
+  for (uint32_t flags = 0; flags <= TOFT_REGION_COMPARES; flags++) {
     toft_region *r = region_of(flags);
     toft_arena *a = toft_region_arena(r);
     unsigned char *p = (unsigned char *)toft_alloc(a, 20000), *later;
     assert_non_null(p);
     memset(p, 1, 20000);
     close_memory(p + 100, 12000 - 100);
-    assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+    assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
     closed_to(p, 12000);
     for (int round = 0; round < 3; round++) {
       open_memory(p, 20000);
@@ -509,15 +508,15 @@ static void what_is_inaccessible_is_restored(void **state) {
       later = (unsigned char *)toft_alloc(a, 50000);
       assert_non_null(later);
       close_memory(later, 50000);
-      assert_int_equal(toft_region_restore(r), TOFT_OK);
+      assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
       closed_to(p, 12000);
       assert_true(p[99] == 1 && p[12000] == 1);
       open_memory(p + 100, 11900);
       assert_true(p[100] == 1 && p[11999] == 1);
-      assert_int_equal(toft_region_restore(r), TOFT_OK);
+      assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
     }
-    assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
-    assert_int_equal(toft_region_drop_checkpoint(r), TOFT_OK);
+    assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
+    assert_int_equal(toft_region_drop_checkpoint(r, 0), TOFT_OK);
     closed_to(p, 12000);
     toft_release(a); /* a block that it returned serves any use */
     for (int i = 0; i < 20; i++) use_elsewhere(r, &(uint32_t){(uint32_t)i + 1});
@@ -528,7 +527,7 @@ static void what_is_inaccessible_is_restored(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_kind_is_restored_whole),
-#if HAS_PRIVATE_PAGES
+#if defined(__linux__)
     cmocka_unit_test(threads_fill_a_shared_arena),
 #endif
     cmocka_unit_test(cleanups_of_every_arena_run),

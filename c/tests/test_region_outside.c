@@ -54,8 +54,8 @@ static void end(toft_region *r) {
 /* Makes a checkpoint and drops it; the number of findings. */
 static size_t findings_of(toft_region *r) {
   count = 0;
-  assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
-  assert_int_equal(toft_region_drop_checkpoint(r), TOFT_OK);
+  assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
+  assert_int_equal(toft_region_drop_checkpoint(r, 0), TOFT_OK);
   return count;
 }
 
@@ -265,7 +265,7 @@ static void sixteen_and_a_number(void **state) {
 /* Only the address of a region that is not checked is not reported, and only checkpoints report. */
 static void other_regions_and_calls(void **state) {
   (void)state;
-  toft_region *plain = checked_region(0), *r = checked_region(TOFT_REGION_CHECKED | TOFT_REGION_PRIVATE_PAGES);
+  toft_region *plain = checked_region(0), *r = checked_region(TOFT_REGION_CHECKED | TOFT_REGION_COMPARES);
   void **word = (void **)toft_alloc(toft_region_arena(plain), sizeof *word);
   assert_non_null(word);
   *word = &zero_variable;
@@ -277,10 +277,10 @@ static void other_regions_and_calls(void **state) {
   assert_int_equal(findings_of(r), 0);
   *word = plain; /* it is restored by its own checkpoints */
   if (READS_NAMELESS) one(r, word, a, "anonymous memory");
-  assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+  assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
   count = 0;
-  assert_int_equal(toft_region_restore(r), TOFT_OK);
-  assert_int_equal(toft_region_drop_checkpoint(r), TOFT_OK);
+  assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
+  assert_int_equal(toft_region_drop_checkpoint(r, 0), TOFT_OK);
   assert_int_equal(count, 0);
   toft_region_release(plain);
   end(r);

@@ -75,9 +75,9 @@ static int take_turn(toft_region *r, turn t) {
         toft_malloc_free(c->heap, removed);
       }
       return TOFT_OK;
-    case CHECKPOINT: return toft_region_checkpoint(r);
-    case RESTORE: return toft_region_restore(r);
-    case DROP: return toft_region_drop_checkpoint(r);
+    case CHECKPOINT: return toft_region_checkpoint(r, NULL);
+    case RESTORE: return toft_region_restore(r, 0);
+    case DROP: return toft_region_drop_checkpoint(r, 0);
     default: return TOFT_OK;
   }
 }

@@ -54,16 +54,17 @@ static int fill_disk(size_t n) {
          mount("none", folder, "tmpfs", 0, "size=160k") == 0 && freeze_value(5) == TOFT_OK;
 }
 
-static int refuse_memory_files(size_t n) {
+/* A filter that ends a process that tries to have a record of its written pages. */
+static int filter_calls(size_t n) {
 #ifdef BPF_STMT
-  static const unsigned errors[] = {ENOSYS, EPERM};
   struct sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | errors[n]),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   struct sock_fprog filter = {sizeof code / sizeof *code, code};
+  (void)n;
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 #else
   (void)n;
@@ -93,7 +94,7 @@ static const struct {
     {"a limit of file sizes", limit_files, 4, 0},
     {"a limit of descriptors", limit_descriptors, 3, 0},
     {"a full disk", fill_disk, 1, 0},
-    {"no files in memory", refuse_memory_files, 2, 0},
+    {"a filter of system calls", filter_calls, 1, 1},
     {"interrupting signals", interrupt_often, 1, 1},
 };
 

@@ -66,11 +66,7 @@ toft::region region_with(std::size_t n, std::uint32_t flags = 0) {
   return r;
 }
 
-#if defined(__linux__)
-const std::uint32_t all_flags[] = {0, TOFT_REGION_PRIVATE_PAGES};
-#else
-const std::uint32_t all_flags[] = {0};
-#endif
+const std::uint32_t all_flags[] = {0, TOFT_REGION_COMPARES};
 
 TEST(Region, ContainersAreRestored) {
   const std::size_t many = std::getenv("TOFT_SHORT") != nullptr ? 10000 : 100000;
@@ -96,16 +92,35 @@ TEST(Region, ContainersAreRestored) {
     }
 }
 
-TEST(Region, CheckpointsFormAStack) {
-  toft::region r;
+TEST(Region, CheckpointsFormATree) {
+  toft::region r = region_with(100);
+  toft::checkpoint_id first, left, right;
   EXPECT_EQ(r.restore(), TOFT_EMARK);
   EXPECT_EQ(r.drop_checkpoint(), TOFT_EMARK);
-  ASSERT_EQ(r.checkpoint(), TOFT_OK);
-  ASSERT_EQ(r.checkpoint(), TOFT_OK);
-  EXPECT_EQ(r.stats().checkpoints, 2u);
-  ASSERT_EQ(r.drop_checkpoint(), TOFT_OK);
-  EXPECT_EQ(r.stats().checkpoints, 1u);
-  ASSERT_EQ(r.drop_checkpoint(), TOFT_OK);
+  ASSERT_EQ(r.checkpoint(&first), TOFT_OK);
+  world_of(r).fill(100, 200);
+  ASSERT_EQ(r.checkpoint(&left), TOFT_OK);
+  std::uint64_t digest, again;
+  ASSERT_EQ(r.digest(digest), TOFT_OK);
+  ASSERT_EQ(r.restore(first), TOFT_OK);
+  world_of(r).fill(100, 150);
+  ASSERT_EQ(r.checkpoint(&right), TOFT_OK);
+  ASSERT_EQ(r.name_checkpoint(right, "right"), TOFT_OK);
+  ASSERT_EQ(r.digest(again, left), TOFT_OK);
+  EXPECT_EQ(digest, again);
+  toft::region_difference d;
+  EXPECT_EQ(r.diff(left, r, right, d), 1);
+  EXPECT_EQ(r.diff(right, r, 0, d), 0);
+  ASSERT_EQ(r.drop_checkpoint(first), TOFT_OK);
+  ASSERT_EQ(r.restore(left), TOFT_OK);
+  EXPECT_TRUE(world_of(r).is_filled(200));
+  ASSERT_EQ(r.restore(right), TOFT_OK);
+  EXPECT_TRUE(world_of(r).is_filled(150));
+  EXPECT_EQ(r.current_checkpoint(), right);
+  auto all = r.checkpoints();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(all[0].checkpoint == left && all[0].parent == 0 && all[1].parent == 0);
+  EXPECT_STREQ(all[1].name, "right");
   r.trim();
 }
 

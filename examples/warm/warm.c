@@ -2,8 +2,9 @@
  *     warm REQUESTS WORKERS
  * A request changes globals, tables of the library and the data. The state is a new one for each request, one that a
  * region restores, or one for all requests, which is not isolated. Prints for each interpreter and way the microseconds
- * of a request, the least and the mean, and of them the mean of making and ending the state. Ends with 1 if an isolated
- * request gets a wrong result, in this process or in a forked worker, or if restores make the process grow.
+ * of a request, the least and the mean, and of them the mean of making and ending the state. Then it goes 100 ways from
+ * one state, each to a checkpoint of its own, and visits them in another order. Ends with 1 if an isolated request gets
+ * a wrong result, in this process, in a forked worker or on one of the ways, or if restores make the process grow.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "warm.h"
@@ -26,7 +27,7 @@ static long long expected; /* of a request, from a new state */
 
 /* ---- ways to have a state for a request ---- */
 
-static toft_region *copied, *mapped;
+static toft_region *recorded, *compared;
 static toft_malloc of_one_state;
 static void *shared;
 
@@ -36,13 +37,13 @@ static toft_region *region_with_state(uint32_t flags) {
   toft_region *r = toft_region_create(&o);
   if (r == NULL) return NULL;
   toft_region_set_root(r, chosen->start(toft_region_malloc(r)));
-  if (toft_region_checkpoint(r) == TOFT_OK) return r;
+  if (toft_region_checkpoint(r, NULL) == TOFT_OK) return r;
   toft_region_release(r);
   return NULL;
 }
 
 static void restore(toft_region *r) {
-  if (toft_region_restore(r) != TOFT_OK) fail("a restore is refused");
+  if (toft_region_restore(r, 0) != TOFT_OK) fail("a restore is refused");
 }
 
 static void *new_state(void) { return chosen->start(NULL); }
@@ -57,10 +58,10 @@ static void end_state_on_toft(void *state) {
   toft_malloc_release(&of_one_state);
 }
 
-static void *copied_state(void) { return toft_region_root(copied); }
-static void end_copied_state(void *state) { (void)state, restore(copied); }
-static void *mapped_state(void) { return toft_region_root(mapped); }
-static void end_mapped_state(void *state) { (void)state, restore(mapped); }
+static void *recorded_state(void) { return toft_region_root(recorded); }
+static void end_recorded_state(void *state) { (void)state, restore(recorded); }
+static void *compared_state(void) { return toft_region_root(compared); }
+static void end_compared_state(void *state) { (void)state, restore(compared); }
 
 static void *one_state(void) { return shared; }
 static void keep(void *state) { (void)state; }
@@ -72,8 +73,8 @@ static const struct way {
   int isolated, restored;
 } ways[] = {{"a new state, malloc", new_state, end_new_state, 1, 0},
             {"a new state, toft_malloc", new_state_on_toft, end_state_on_toft, 1, 0},
-            {"restored by copying", copied_state, end_copied_state, 1, 1},
-            {"restored by private pages", mapped_state, end_mapped_state, 1, 1},
+            {"restored", recorded_state, end_recorded_state, 1, 1},
+            {"restored by comparing", compared_state, end_compared_state, 1, 1},
             {"one state for all", one_state, keep, 0, 0}};
 
 /* ---- measuring ---- */
@@ -129,7 +130,7 @@ static int serve_in_workers(int workers, long requests) {
     if (worker != 0) continue;
     for (long i = 0; i < requests; i++)
       for (size_t n = 0; n < sizeof ways / sizeof *ways; n++) {
-        if (!ways[n].restored || (ways[n].begin == mapped_state && mapped == NULL)) continue;
+        if (!ways[n].restored) continue;
         void *state = ways[n].begin();
         if (chosen->serve(state) != expected) _exit(1);
         ways[n].end(state);
@@ -140,31 +141,68 @@ static int serve_in_workers(int workers, long requests) {
   return failed;
 }
 
+/* ---- ways from one state ---- */
+
+/* Way k serves k % 5 requests; the next one has a result of its own then. Returns whether one is wrong. */
+static int go_many_ways(toft_region *r) {
+  enum { WAYS = 100, LENGTHS = 5 };
+  toft_checkpoint start = toft_region_current(r), ends[WAYS];
+  long long results[LENGTHS];
+  int wrong = 0;
+  for (int length = 0; length < LENGTHS; length++) {
+    void *state = chosen->start(NULL);
+    for (int i = 0; i <= length; i++) results[length] = chosen->serve(state);
+    chosen->close(state);
+  }
+  uint64_t before = toft_region_get_stats(r).saved;
+  double begin = microseconds(), of_tree = 0;
+  for (int k = 0; k < WAYS; k++) {
+    double at = microseconds();
+    if (toft_region_restore(r, start) != TOFT_OK) fail("a restore is refused");
+    of_tree += microseconds() - at;
+    for (int i = 0; i < k % LENGTHS; i++) (void)chosen->serve(toft_region_root(r));
+    at = microseconds();
+    if (toft_region_checkpoint(r, &ends[k]) != TOFT_OK) fail("no memory for a checkpoint");
+    of_tree += microseconds() - at;
+  }
+  for (int k = 0; k < WAYS; k++) {
+    int to = k * 37 % WAYS;
+    if (toft_region_restore(r, ends[to]) != TOFT_OK) fail("a restore is refused");
+    wrong += chosen->serve(toft_region_root(r)) != results[to % LENGTHS];
+  }
+  printf(
+      "%d ways from one state in %.0f us, %.1f us each for a restore and a checkpoint, %lu KiB in all; %d with a wrong "
+      "result\n",
+      WAYS, microseconds() - begin, of_tree / WAYS, (unsigned long)((toft_region_get_stats(r).saved - before) / 1024),
+      wrong);
+  return wrong != 0;
+}
+
 /* ---- the program ---- */
 
 static int run(const interpreter *which, long requests, int workers) {
   int failed = 0;
   chosen = which;
-  copied = region_with_state(0);
-  mapped = region_with_state(TOFT_REGION_PRIVATE_PAGES); /* NULL where the system has no files in memory */
-  if (copied == NULL) fail("no memory for a region");
+  recorded = region_with_state(0);
+  compared = region_with_state(TOFT_REGION_COMPARES);
+  if (recorded == NULL || compared == NULL) fail("no memory for a region");
   shared = chosen->start(NULL);
   void *state = chosen->start(NULL);
   expected = chosen->serve(state);
   chosen->close(state);
   printf("%-28s%10s%10s%10s%12s\n", chosen->name, "least us", "mean us", "its state", "KiB grown");
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-    if (ways[i].begin != mapped_state || mapped != NULL)
-      failed |=
-          measure(&ways[i], ways[i].isolated && !ways[i].restored && requests > 200 ? requests / 20 + 10 : requests);
+    failed |=
+        measure(&ways[i], ways[i].isolated && !ways[i].restored && requests > 200 ? requests / 20 + 10 : requests);
   int wrong = serve_in_workers(workers, requests);
   printf("%d forked workers: %ld requests each, %d with a wrong result\n", workers, requests, wrong);
-  toft_region_stats s = toft_region_get_stats(copied);
+  toft_region_stats s = toft_region_get_stats(recorded);
   printf("a region holds %lu KiB, its checkpoint %lu KiB\n", (unsigned long)(s.used / 1024),
          (unsigned long)(s.saved / 1024));
+  failed |= go_many_ways(recorded);
   chosen->close(shared);
-  toft_region_release(copied);
-  toft_region_release(mapped);
+  toft_region_release(recorded);
+  toft_region_release(compared);
   return failed || wrong != 0;
 }
 

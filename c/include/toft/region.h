@@ -4,10 +4,10 @@
  *     toft_region *r = toft_region_create(NULL);
  *     toft_malloc *m = toft_region_malloc(r);
  *     lua_State *L = lua_newstate(alloc_on, m);  and its libraries and data
- *     toft_region_checkpoint(r);
+ *     toft_region_checkpoint(r, NULL);
  *     for (...) {
  *       serve(L);                                a request may change anything in the region
- *       toft_region_restore(r);                  the state is as at the checkpoint
+ *       toft_region_restore(r, 0);               the state is as at the checkpoint
  *     }
  *     toft_region_release(r);
  *
@@ -37,8 +37,17 @@
  * in the same. A source of the program's own that calls the region's is not recognised: nothing on it may be used after
  * a restore. In a region of toft_freeze only arenas can be made on the source.
  *
+ * CHECKPOINTS form a tree: one is a child of that which was made or restored last, and any can be restored or dropped.
+ * The first holds the content, each other one the pages of 4 KiB that differ from its parent's. A restore copies the
+ * pages back that were written since, and those that differ between the two checkpoints.
+ *
  * COST. Creation and release of an arena or a block take constant time and time logarithmic in the region's size. A
- * checkpoint and a restore take a step for each arena, beside the copy. Of an arena's 4 KiB, 3.5 are for objects.
+ * checkpoint and a restore take a step for each arena, and time for the pages that were written where the system keeps
+ * a record of them: on Linux from 6.7 on, in memory that the region has reserved itself, if userfaultfd is permitted.
+ * The first write to a page after a checkpoint then takes about a microsecond, and the process has two file descriptors
+ * for all regions. Elsewhere, in a process with a filter of system calls, and with TOFT_REGION_COMPARES, pages are
+ * compared. The record does not have what a device writes, or io_uring into registered buffers: these need
+ * TOFT_REGION_COMPARES. Of an arena's 4 KiB, 3.5 are for objects.
  *
  * CHECKS. Arenas and recyclers of a region are not checked, metered or hardened, also if the environment switches it
  * on: the records of these lie elsewhere. Calls that switch it on return TOFT_ENOSYS. A checked region reports at each
@@ -71,11 +80,10 @@ extern "C" {
 struct toft_source; /* toft.h */
 typedef struct toft_region toft_region;
 
-/* options.flags. PRIVATE_PAGES: a restore drops the pages that were written since the checkpoint, so that it takes
- * time for these only, and forked processes share the others; Linux only. Otherwise a restore copies all bytes that
- * were in use at the checkpoint, which is faster for regions of a few MiB of which much is written. CHECKED: see above,
- * CHECKS; Linux only. */
-enum { TOFT_REGION_PRIVATE_PAGES = 1, TOFT_REGION_CHECKED = 2 };
+/* options.flags. COMPARES: checkpoints and restores compare all pages in use. CHECKED: see above, CHECKS; Linux only.
+ * REPEATABLE: the same calls give the same offsets and bytes, in any process and whatever was restored in between: a
+ * block that is taken again is zero, and the range is aligned to 2 MiB. See toft_region_digest. */
+enum { TOFT_REGION_COMPARES = 1, TOFT_REGION_CHECKED = 2, TOFT_REGION_REPEATABLE = 4 };
 
 typedef struct toft_region_options {
   size_t size;    /* sizeof(toft_region_options): TOFT_REGION_OPTIONS sets it */
@@ -92,12 +100,12 @@ typedef struct toft_region_stats {
   uint64_t limit;       /* of the range */
   uint64_t used;        /* in blocks that are in use, the region's own header, and its map once more than 16 MiB were */
   uint64_t high_water;  /* from the start of the range to the end of the last block, at most so far */
-  uint64_t saved;       /* held outside of the range by checkpoints */
+  uint64_t saved;       /* in copies of pages that checkpoints hold */
   uint64_t checkpoints; /* their number */
 } toft_region_stats;
 
-/* Validates options: TOFT_EARG if a size or flag does not exist here, a size or address is not a multiple of 4096, or
- * PRIVATE_PAGES and the caller's memory come together. */
+/* Validates options: TOFT_EARG if a size or flag does not exist here, or a size or address is not a multiple of
+ * 4096. */
 TOFT_API int toft_region_check(const toft_region_options *options);
 /* Returns a region without content; options == NULL: the defaults. NULL if there is no memory or address space, or
  * the options are invalid. */
@@ -119,18 +127,76 @@ TOFT_API struct toft_source *toft_region_source(toft_region *r);
 TOFT_API void toft_region_set_root(toft_region *r, void *root);
 TOFT_API void *toft_region_root(const toft_region *r);
 
-/* Saves the content. Several checkpoints form a stack. TOFT_ENOMEM: no memory for the copy, or with PRIVATE_PAGES the
- * system refuses a file in memory of that size (RLIMIT_FSIZE); TOFT_EBUSY: a range of an arena is claimed, or a cleanup
- * is running. Then nothing has changed. */
-TOFT_API int toft_region_checkpoint(toft_region *r);
-/* Brings the content of the newest checkpoint back, which stays for the next restore. Cleanups that were registered
- * since run first, newest first in each arena, as for a rewind. Allocations and objects since are freed, those freed
- * since are live again. A cleanup that was registered before the checkpoint and has run since is registered again.
- * TOFT_EMARK: there is no checkpoint; TOFT_EBUSY: as above. */
-TOFT_API int toft_region_restore(toft_region *r);
-/* Drops the newest checkpoint and leaves the content as it is. TOFT_EMARK: there is none; TOFT_ENOMEM: the pages of
- * a region with PRIVATE_PAGES could not be mapped again. */
-TOFT_API int toft_region_drop_checkpoint(toft_region *r);
+/* A checkpoint, as a number that no other of the process has; later ones of a region have larger numbers. 0: none. */
+typedef uint64_t toft_checkpoint;
+
+typedef struct toft_checkpoint_info {
+  toft_checkpoint checkpoint, parent; /* parent: of those that were not dropped; 0: it is the first */
+  const char *name;                   /* until the next call for it; "": it has none */
+  uint64_t size;                      /* bytes from the start of the range to the end of the last block */
+  uint64_t saved;                     /* bytes of the pages that it holds */
+} toft_checkpoint_info;
+
+/* Saves the content as a child of the current checkpoint, and becomes that. Stores its number, unless `made` is NULL.
+ * TOFT_ENOMEM: no memory for the copies; TOFT_EBUSY: a range of an arena is claimed, or a cleanup is running. Then
+ * nothing has changed. */
+TOFT_API int toft_region_checkpoint(toft_region *r, toft_checkpoint *made);
+/* Brings the content of a checkpoint back, which becomes the current one; 0: that of the current one. Cleanups that
+ * were registered since the newest checkpoint from which both contents have come run first, newest first in each arena,
+ * as for a rewind. Allocations and objects of the present content are freed, those of the checkpoint are live again,
+ * and so are its cleanups: one that has run since is registered again. TOFT_EMARK: there is no such checkpoint;
+ * TOFT_EBUSY: as above. Needs no memory. */
+TOFT_API int toft_region_restore(toft_region *r, toft_checkpoint to);
+/* Drops a checkpoint, 0: the current one, and leaves the content as it is. Its pages go to its child; while it has more
+ * than one, or is the current one and has a child, they stay. TOFT_EMARK, TOFT_EBUSY: as above. Needs no memory:
+ * without it a page that the child has too may stay until one of the two is dropped. */
+TOFT_API int toft_region_drop_checkpoint(toft_region *r, toft_checkpoint dropped);
+/* Returns the current checkpoint, from which the content has come, or the nearest one before that was not dropped. */
+TOFT_API toft_checkpoint toft_region_current(const toft_region *r);
+/* Stores what there is of the first checkpoint with a number above `after`; 0: the first of all. TOFT_EMARK: there is
+ * none. */
+TOFT_API int toft_region_next_checkpoint(const toft_region *r, toft_checkpoint after, toft_checkpoint_info *info);
+/* Gives a checkpoint, 0: the current one, a name, which is copied. TOFT_EMARK: there is no such checkpoint;
+ * TOFT_ENOMEM. */
+TOFT_API int toft_region_name_checkpoint(toft_region *r, toft_checkpoint named, const char *name);
+
+/* ---- digests ---- Of live content: the used parts of the blocks of arenas, the objects of the recyclers that the
+ * region has made, each as large as its size class, and the root; not of what the program takes from
+ * toft_region_source. An address in the region enters as its offset, one outside of it as it is, and bytes that the
+ * program has not written with the values that they have. Two regions with TOFT_REGION_REPEATABLE have the same digest
+ * after the same calls and writes, in any process and at any address, also if one of them has restored checkpoints on
+ * its way; in the caller's memory if that is aligned to 2 MiB in both. Words have the size and byte order of the
+ * system. */
+
+/* A part of at most 4 KiB of an object: a recycler's, or the used part of an arena's block. Offsets are from the start
+ * of the region. */
+typedef struct toft_digest_part {
+  uint64_t offset, length; /* of the part */
+  uint64_t object, size;   /* of the object */
+  uint64_t digest;
+} toft_digest_part;
+typedef void toft_digest_part_fn(void *arg, const toft_digest_part *part);
+
+/* Stores the digest of a checkpoint, or of the present content (0). Contents that differ in one word have different
+ * ones; others have the same one with a probability of 2^-64. TOFT_EMARK: there is no such checkpoint; TOFT_EBUSY: a
+ * range of an arena is claimed, or a cleanup is running; TOFT_ENOMEM: a checkpoint's content is brought into the range
+ * while it is read, and there is no memory for the present one's changed pages. Cleanups do not run. */
+TOFT_API int toft_region_digest(toft_region *r, toft_checkpoint of, uint64_t *digest);
+/* Calls fn for each part, in the order of offsets, for a comparison with a process elsewhere. Fails as above, and then
+ * calls it for none; TOFT_ENOMEM also if there is no memory for the list. fn must not call the region. */
+TOFT_API int toft_region_digest_parts(toft_region *r, toft_checkpoint of, toft_digest_part_fn *fn, void *arg);
+
+/* Where two contents first differ. A pointer into the region is its offset plus 2^63. */
+typedef struct toft_region_difference {
+  uint64_t offset;     /* of the first word that differs */
+  uint64_t words[2];   /* there */
+  uint64_t objects[2]; /* offsets of the objects that contain it */
+  uint64_t sizes[2];   /* of these; 0: no object is there in that content */
+} toft_region_difference;
+/* Compares two contents, of one region or of two; 0: the present one. Returns 1 and stores the first difference, or 0
+ * if there is none, or fails as above. Roots are not compared. */
+TOFT_API int toft_region_diff(toft_region *a, toft_checkpoint in_a, toft_region *b, toft_checkpoint in_b,
+                              toft_region_difference *d);
 
 /* Returns to the system the pages behind the last block, unless they are locked (mlock). */
 TOFT_API void toft_region_trim(toft_region *r);

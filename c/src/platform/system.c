@@ -55,6 +55,7 @@ extern int toft_getentropy(void *to, size_t size) __asm__("getentropy") __attrib
 #define toft_sys_fstat TOFT_SYSTEM(fstat)
 #define toft_sys_fsync TOFT_SYSTEM(fsync)
 #define toft_sys_getentropy TOFT_SYSTEM(toft_getentropy)
+#define toft_sys_ioctl TOFT_SYSTEM(ioctl)
 #define toft_sys_lstat TOFT_SYSTEM(lstat)
 #define toft_sys_madvise TOFT_SYSTEM(madvise)
 #define toft_sys_mmap TOFT_SYSTEM(mmap)

@@ -3,10 +3,7 @@
 #ifndef TOFT_RECYCLER_RECYCLER_WALK_C
 #define TOFT_RECYCLER_RECYCLER_WALK_C
 
-#include "../platform/mappings.c"
 #include "recycler_large.c"
-
-#if defined(TOFT_HAS_MAPPINGS) && !defined(TOFT_OMIT_CHECKS) /* region_outside.c uses it */
 
 typedef void toft_object_fn(void *arg, const unsigned char *p, size_t size);
 
@@ -73,6 +70,5 @@ static void toft_recycler_walk(const toft_recycler *r, toft_object_fn *fn, void 
       if (!(s->free >> i & 1)) toft_recycler_walk_unit(s, i, fn, arg);
   for (const toft_recycler_region *g = r->regions; g != NULL; g = g->next) toft_recycler_walk_region(g, fn, arg);
 }
-#endif
 
 #endif

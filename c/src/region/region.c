@@ -11,7 +11,6 @@
 #include "../platform/assert.h"
 #include "../platform/atomic.c"
 #include "../platform/held.c"
-#include "../platform/memory_file.c"
 #include "../platform/os.c"
 #include "../platform/sanitizers.c"
 #include "../recycler/recycler.c"
@@ -37,12 +36,15 @@ TOFT_STATIC_ASSERT(region_recycler, sizeof(toft_region_recycler_block) <= TOFT_B
 /* Regions of toft_freeze: one that clears freed memory; one whose arenas and recyclers are checked. */
 enum { TOFT_REGION_FREEZES = 1, TOFT_REGION_FREEZES_CHECKED };
 
+typedef struct toft_tree toft_tree; /* region_checkpoint.c */
+
 /* Outside of the range, so that a restore does not change it. */
 typedef struct toft_region_control {
   toft_region *region;
-  struct toft_saved *saved; /* the newest checkpoint */
+  toft_tree *tree; /* of checkpoints; NULL: none has been made */
   size_t checkpoints, saved_bytes;
   size_t max, committed;
+  size_t dirty;            /* what the region returned above this is zero */
   size_t used, resident;   /* in the process's account of idle memory: bytes up to top, and those that may have pages */
   unsigned char *reserved; /* the reservation that contains the range; NULL: the range is the caller's memory */
   size_t reserved_size;
@@ -144,8 +146,10 @@ static void toft_region_count(toft_region_control *c, size_t used, size_t reside
 }
 
 static void toft_region_count_top(const toft_region *r) {
+  toft_region_control *c = r->control;
   size_t used = (size_t)(r->top - r->base);
-  toft_region_count(r->control, used, toft_max(used, r->control->resident));
+  c->dirty = toft_max(c->dirty, used);
+  toft_region_count(c, used, toft_max(used, c->resident));
 }
 
 static void toft_region_return_surplus(toft_region *r) {
@@ -169,13 +173,19 @@ static void *toft_region_take_any(toft_source *self, size_t size) {
   return p;
 }
 
-/* In a region that is frozen a block is zero: a leftover in bytes that are never written would be content. */
+/* Whether a block that is taken again is zero: a leftover in bytes that are never written would be content of a file,
+ * and differ between runs whose restores differ. */
+static int toft_region_clears(const toft_region_control *c) {
+  return c->freezes || (c->flags & TOFT_REGION_REPEATABLE) != 0;
+}
+
 static void *toft_region_take(toft_source *self, size_t size) {
   const toft_region *r = (const toft_region *)(const void *)self;
-  const unsigned char *high = r->high;
+  size_t dirty = r->control->dirty;
   unsigned char *p = (unsigned char *)toft_region_take_any(self, size);
-  if (r->control->freezes && p != NULL && p < high) memset(p, 0, toft_min(size, (size_t)(high - p)));
-  TOFT_ASSERT(!r->control->freezes || p == NULL || (p[0] == 0 && memcmp(p, p + 1, size - 1) == 0));
+  if (p == NULL || !toft_region_clears(r->control)) return p;
+  if (p < r->base + dirty) memset(p, 0, toft_min(size, (size_t)(r->base + dirty - p)));
+  TOFT_ASSERT(p[0] == 0 && memcmp(p, p + 1, size - 1) == 0);
   return p;
 }
 
@@ -217,6 +227,7 @@ static const toft_region_calls toft_calls_of_regions = {toft_region_take, toft_r
 /* ---- create and release ---- */
 
 static void toft_region_forget_checkpoints(toft_region_control *c);
+static void toft_region_lose_pages(const toft_region_control *c, size_t size);
 static int toft_region_has_checks(void); /* region_outside.c */
 
 static void toft_region_free_control(toft_region_control *c) {
@@ -257,6 +268,7 @@ static toft_region *toft_region_create_in(const toft_region_options *o, size_t r
   c->max = o->max;
   c->flags = o->flags;
   c->region = (toft_region *)o->memory;
+  c->dirty = o->memory != NULL ? o->max : TOFT_REGION_HEADER;
   if (o->memory == NULL) {
     c->reserved_size = reserved;
     c->reserved = (unsigned char *)toft_scan_begin(toft_os_reserve(reserved), reserved);
@@ -291,9 +303,8 @@ static int toft_region_read_options(const toft_region_options *options, toft_reg
   *o = options != NULL ? *options : defaults;
   o->max = toft_region_max(o->max);
   if (!toft_region_is_valid_max(o->max)) return 0;
-  if ((o->flags & ~(uint32_t)(TOFT_REGION_PRIVATE_PAGES | TOFT_REGION_CHECKED)) != 0) return 0;
+  if ((o->flags & ~(uint32_t)(TOFT_REGION_COMPARES | TOFT_REGION_CHECKED | TOFT_REGION_REPEATABLE)) != 0) return 0;
   if ((o->flags & TOFT_REGION_CHECKED) != 0 && !toft_region_has_checks()) return 0;
-  if ((o->flags & TOFT_REGION_PRIVATE_PAGES) != 0 && (o->memory != NULL || !toft_os_has_memory_files())) return 0;
   return ((uintptr_t)o->memory & (TOFT_BLOCK_MIN - 1)) == 0;
 }
 
@@ -306,8 +317,10 @@ TOFT_RARE toft_region *toft_region_create(const toft_region_options *options) {
   toft_region_options o;
   if (!toft_region_read_options(options, &o)) return NULL;
   size_t given = options == NULL ? 0 : options->memory != NULL ? o.max : options->max;
-  toft_region *r = toft_region_create_in(&o, o.max, 1, 0);
-  while (r == NULL && toft_region_halve_max(given, &o.max, 0)) r = toft_region_create_in(&o, o.max, 1, 0);
+  size_t align = o.flags & TOFT_REGION_REPEATABLE ? TOFT_HUGE_PAGE : TOFT_BLOCK_MIN; /* blocks are aligned in memory */
+  toft_region *r = NULL;
+  do r = toft_region_create_in(&o, o.max + align - TOFT_BLOCK_MIN, align, 0);
+  while (r == NULL && toft_region_halve_max(given, &o.max, 0));
   return r;
 }
 
@@ -361,7 +374,9 @@ void *toft_region_root(const toft_region *r) { return r->root; }
 void toft_region_trim(toft_region *r) {
   toft_region_control *c = r->control;
   size_t used = toft_os_page((size_t)(r->top - r->base));
-  if (used < c->committed) toft_os_forget(r->base + used, c->committed - used);
+  toft_region_lose_pages(c, (size_t)(r->top - r->base));
+  if (used < c->committed && toft_os_forget(r->base + used, c->committed - used) && c->reserved != NULL)
+    c->dirty = used;
   toft_region_count(c, (size_t)(r->top - r->base), (size_t)(r->top - r->base));
 }
 

@@ -4,13 +4,11 @@
 #ifndef TOFT_REGION_REGION_OUTSIDE_C
 #define TOFT_REGION_REGION_OUTSIDE_C
 
-#include "../core/blocks.c"
 #include "../core/hooks.h"
 #include "../debug/omitted.c"
 #include "../debug/reports.c"
 #include "../platform/mappings.c"
-#include "../recycler/recycler_walk.c"
-#include "region.c"
+#include "region_walk.c"
 
 #if defined(TOFT_HAS_MAPPINGS) && !defined(TOFT_OMIT_CHECKS)
 #define TOFT_OUTSIDE_MAX 16 /* findings of a checkpoint */
@@ -49,27 +47,16 @@ static void toft_outside_report(toft_outside_scan *s, const unsigned char *at, u
 }
 
 /* Bytes that were never written count as written for the memory tools. */
-static void toft_outside_read(void *arg, const unsigned char *p, size_t size) {
+static void toft_outside_read(void *arg, toft_arena *arena, const unsigned char *p, size_t size) {
   toft_outside_scan *s = (toft_outside_scan *)arg;
   const unsigned char *end = p + size;
   uintptr_t word;
+  s->arena = arena;
   for (p += toft_pad(p, sizeof word); p < end && (size_t)(end - p) >= sizeof word; p += sizeof word) {
     memcpy(&word, p, sizeof word);
     toft_unpoison(&word, sizeof word);
     if (word < TOFT_ADDRESS_MIN || (word >= s->from && word < s->to)) continue;
     if (toft_mappings_contain(&s->writable, word)) toft_outside_report(s, p, word);
-  }
-}
-
-static void toft_outside_read_arena(toft_outside_scan *s, const toft_state *a) {
-  if (a->state & TOFT_PRISTINE) {
-    toft_outside_read(s, a->initial_start, (size_t)(a->head.cursor - a->initial_start));
-    return;
-  }
-  for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
-    const unsigned char *start = toft_block_start(a, b);
-    if (b != &a->initial || !(a->state & TOFT_INITIAL_IDLE))
-      toft_outside_read(s, start, (size_t)(toft_block_used_end(a, b) - start));
   }
 }
 
@@ -99,15 +86,8 @@ static void toft_region_report_outside(const toft_region *r, uintptr_t site) {
   s.from = (uintptr_t)r->base;
   s.to = s.from + r->control->max;
   s.call = toft_call_begun("checkpoint", site);
-  int can_read = toft_mappings_read(&s.writable, 1);
-  for (toft_region_arena_link *link = r->arenas; can_read && link != NULL; link = link->older) {
-    toft_state *a = toft_region_arena_of(link);
-    s.arena = &a->head;
-    toft_outside_read_arena(&s, a);
-  }
-  s.arena = NULL;
-  for (toft_region_recycler_block *block = r->recyclers; can_read && block != NULL; block = block->older)
-    if (!block->u.recycler.checked) toft_recycler_walk(&block->u.recycler, toft_outside_read, &s);
+  const toft_content_walk walk = {toft_outside_read, &s};
+  if (toft_mappings_read(&s.writable, 1)) toft_region_walk(r, &walk);
   toft_outside_report_rest(&s);
   toft_mappings_free(&s.writable);
 }

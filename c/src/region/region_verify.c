@@ -4,7 +4,7 @@
 #define TOFT_REGION_REGION_VERIFY_C
 
 #include "../platform/assert.h"
-#include "region.c"
+#include "region_checkpoint.c"
 
 #ifdef TOFT_ASSERTIONS
 
@@ -44,6 +44,45 @@ static void toft_verify_arenas(const toft_region *r) {
   }
 }
 
+/* The page at a node, as its ancestors have it. */
+static const unsigned char *toft_saved_page_at(const toft_node *n, size_t page) {
+  for (; n != NULL; n = n->parent)
+    for (size_t i = 0; i < n->count && n->pages[i].page <= page; i++)
+      if (n->pages[i].page == page) return n->pages[i].is;
+  return NULL;
+}
+
+static void toft_verify_node(const toft_region_control *c, const toft_node *n) {
+  for (size_t i = 0; i < n->count; i++) {
+    const toft_saved_page *s = &n->pages[i];
+    TOFT_ASSERT(i == 0 || n->pages[i - 1].page < s->page);
+    TOFT_ASSERT(s->is != NULL && s->page < c->tree->view_room);
+    if (n->count < 1000) TOFT_ASSERT(s->was == toft_saved_page_at(n->parent, s->page));
+  }
+  for (size_t i = 1; i < n->cleanup_count; i++) TOFT_ASSERT(n->cleanups[i].arena < n->cleanups[i - 1].arena);
+}
+
+/* The nodes are in order, each but the first has a parent, and the view has the current node's pages. */
+static void toft_verify_tree(const toft_region_control *c) {
+  const toft_tree *t = c->tree;
+  size_t listed = 0, children = 0, counted = 0, saved = 0;
+  for (size_t i = 0; i < t->count; i++) {
+    const toft_node *n = t->nodes[i];
+    TOFT_ASSERT(i == 0 ? n->parent == NULL : n->number > t->nodes[i - 1]->number && n->parent != NULL);
+    TOFT_ASSERT(i == 0 || n->parent->number < n->number);
+    TOFT_ASSERT(n->number <= t->last);
+    listed += !n->dropped;
+    children += n->children;
+    counted += n->parent != NULL;
+    for (size_t k = 0; k < n->count; k++) saved += n->pages[k].is != toft_zero_page;
+    toft_verify_node(c, n);
+  }
+  TOFT_ASSERT(listed == c->checkpoints && children == counted && saved * TOFT_SAVED_PAGE == c->saved_bytes);
+  TOFT_ASSERT((t->current == NULL) == (t->count == 0));
+  for (size_t page = 0; t->count != 0 && page < t->current->size / TOFT_SAVED_PAGE; page += 1 + page / 32)
+    TOFT_ASSERT(t->view[page] == toft_saved_page_at(t->current, page));
+}
+
 static void toft_verify_region(const toft_region *r) {
   const toft_region_control *c = r->control;
   TOFT_ASSERT(c->region == r);
@@ -53,11 +92,12 @@ static void toft_verify_region(const toft_region *r) {
   TOFT_ASSERT(c->committed <= c->max);
   TOFT_ASSERT(r->used <= (size_t)(r->top - r->base));
   TOFT_ASSERT(c->used <= c->resident);
-  TOFT_ASSERT((c->saved == NULL) == (c->checkpoints == 0));
+  TOFT_ASSERT(c->dirty >= (size_t)(r->top - r->base));
   TOFT_ASSERT((r->map.words & (r->map.words - 1)) == 0);
   TOFT_ASSERT(r->top == toft_region_at_unit(r, toft_map_end(&r->map)));
   if (toft_verifies(8 * r->map.words)) toft_verify_map(r);
   toft_verify_arenas(r);
+  if (c->tree != NULL && toft_verifies(c->tree->count * 64 + c->saved_bytes / 64)) toft_verify_tree(c);
 }
 #endif
 

@@ -28,9 +28,11 @@
 #define TOFT_REGION_HPP
 
 #include <cstddef>
+#include <cstdint>
 #include <memory_resource>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include <toft/region.h>
 
@@ -46,6 +48,9 @@ struct region_options : toft_region_options {
 };
 
 using region_stats = toft_region_stats;
+using region_difference = toft_region_difference;
+using checkpoint_id = toft_checkpoint;
+using checkpoint_info = toft_checkpoint_info;
 
 // Individual deallocation in a region. The object lies in the region too, so that a restore brings both back.
 class region_resource final : public std::pmr::memory_resource {
@@ -97,14 +102,37 @@ class region_ref {
     return static_cast<T *>(toft_region_root(r_));
   }
 
-  // Saves the content; several checkpoints form a stack. TOFT_ENOMEM: there is no memory for the copy; TOFT_EBUSY: a
-  // range of an arena is claimed, or a cleanup is running.
-  [[nodiscard]] int checkpoint() const noexcept { return toft_region_checkpoint(r_); }
-  // Brings the content of the newest checkpoint back, which stays. TOFT_EMARK: there is none; TOFT_EBUSY.
-  int restore() const noexcept { return toft_region_restore(r_); }
-  // Drops the newest checkpoint and leaves the content. TOFT_EMARK: there is none; TOFT_ENOMEM: PRIVATE_PAGES could not
-  // be mapped again.
-  int drop_checkpoint() const noexcept { return toft_region_drop_checkpoint(r_); }
+  // Saves the content as a child of the current checkpoint, which it becomes. TOFT_ENOMEM: there is no memory for the
+  // pages that differ; TOFT_EBUSY: a range of an arena is claimed, or a cleanup is running.
+  [[nodiscard]] int checkpoint(checkpoint_id *made = nullptr) const noexcept {
+    return toft_region_checkpoint(r_, made);
+  }
+  // Brings the content of a checkpoint back, 0: of the current one. TOFT_EMARK: there is none with that number;
+  // TOFT_EBUSY.
+  int restore(checkpoint_id to = 0) const noexcept { return toft_region_restore(r_, to); }
+  // Drops a checkpoint, 0: the current one, and leaves the content. TOFT_EMARK; TOFT_EBUSY.
+  int drop_checkpoint(checkpoint_id dropped = 0) const noexcept { return toft_region_drop_checkpoint(r_, dropped); }
+  // The current checkpoint; 0: there is none.
+  checkpoint_id current_checkpoint() const noexcept { return toft_region_current(r_); }
+  // Names a checkpoint, 0: the current one; the name is copied. TOFT_EMARK; TOFT_ENOMEM.
+  int name_checkpoint(checkpoint_id named, const char *name) const noexcept {
+    return toft_region_name_checkpoint(r_, named, name);
+  }
+  // The checkpoints, in the order of their making. Throws std::bad_alloc.
+  std::vector<checkpoint_info> checkpoints() const {
+    std::vector<checkpoint_info> all;
+    checkpoint_info info{};
+    while (toft_region_next_checkpoint(r_, info.checkpoint, &info) == TOFT_OK) all.push_back(info);
+    return all;
+  }
+
+  // Stores the digest of a checkpoint, 0: of the present content; see toft/region.h. TOFT_EMARK; TOFT_EBUSY;
+  // TOFT_ENOMEM.
+  int digest(std::uint64_t &to, checkpoint_id of = 0) const noexcept { return toft_region_digest(r_, of, &to); }
+  // 1: stores the first difference of two contents, 0 of each: the present one; 0: there is none. Else as digest.
+  int diff(checkpoint_id mine, region_ref other, checkpoint_id its, region_difference &to) const noexcept {
+    return toft_region_diff(r_, mine, other.r_, its, &to);
+  }
 
   // Returns to the system the pages behind the last block.
   void trim() const noexcept { toft_region_trim(r_); }
