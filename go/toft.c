@@ -77,7 +77,6 @@ extern int toft_getentropy(void *to, size_t size) __asm__("getentropy") __attrib
 #endif
 #define toft_sys_close TOFT_SYSTEM(close)
 #define toft_sys_fdopen TOFT_SYSTEM(fdopen)
-#define toft_sys_getentropy TOFT_SYSTEM(toft_getentropy)
 #define toft_sys_madvise TOFT_SYSTEM(madvise)
 #define toft_sys_mmap TOFT_SYSTEM(mmap)
 #define toft_sys_mprotect TOFT_SYSTEM(mprotect)
@@ -126,7 +125,6 @@ static void toft_background_thread_end(void);
 static void toft_leases_unload(void);
 static void toft_registry_end(void);
 static void toft_quarantine_flush(size_t bytes);
-static void toft_guarded_end(void);
 static void toft_findings_end(void);
 static void toft_arm_fork(void);
 static void toft_threads_at_fork(int phase);
@@ -214,14 +212,6 @@ static int toft_os_rename(const char *from, const char *to) {
   return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
 }
 __declspec(dllimport) int __cdecl rand_s(unsigned int *number);
-static int toft_os_random(void *to, size_t size) {
-  for (size_t i = 0; i < size; i++) {
-    unsigned int number;
-    if (rand_s(&number) != 0) return 0;
-    ((unsigned char *)to)[i] = (unsigned char)number;
-  }
-  return 1;
-}
 static uint64_t toft_os_process_id(void) { return GetCurrentProcessId(); }
 static int toft_os_executable(char *path, size_t size) {
   DWORD n = GetModuleFileNameA(NULL, path, (DWORD)size);
@@ -386,12 +376,6 @@ static FILE *toft_os_create(const char *path) {
   return toft_os_stream(file, "wb");
 }
 static int toft_os_rename(const char *from, const char *to) { return toft_sys_rename(from, to) == 0; }
-static int toft_os_random(void *to, size_t size) {
-#if defined(__linux__)
-  if (toft_getentropy == NULL) return 0;
-#endif
-  return toft_sys_getentropy(to, size) == 0;
-}
 static uint64_t toft_os_process_id(void) { return (uint64_t)getpid(); }
 static int toft_os_executable(char *path, size_t size) {
   ssize_t n = toft_sys_readlink("/proc/self/exe", path, size);
@@ -480,7 +464,6 @@ __attribute__((destructor)) static void toft_os_unload(void) {
   toft_leases_unload();
   toft_registry_end();
   toft_quarantine_flush(0);
-  toft_guarded_end();
   toft_findings_end();
   toft_cache_end();
 #ifdef _WIN32
@@ -806,7 +789,6 @@ enum {
   TOFT_INITIAL_IDLE = 16,
   TOFT_CACHEABLE = 32,
   TOFT_IN_BUFFER = 64,
-  TOFT_IS_HARDENED = 128,
   TOFT_INSTRUMENTED = 256,
   TOFT_REFUSED = 512,
   TOFT_ROUND_REFUSED = 2048,
@@ -851,7 +833,6 @@ typedef struct toft_state {
   toft_block_header initial;
   uint64_t window_peaks[TOFT_PEAK_WINDOWS];
   toft_portion *portion;
-  uintptr_t canary;
 } toft_state;
 #define TOFT_BLOCK_MIN 4096
 #define TOFT_INITIAL_START 512
@@ -1944,84 +1925,11 @@ toft_source *toft_limited_source_init(toft_limited_source *b, toft_source *inner
   return &b->source;
 }
 #endif
-#ifndef TOFT_CORE_GUARDED_C
-#define TOFT_CORE_GUARDED_C
-#ifndef TOFT_OMIT_CHECKS
-typedef struct toft_guard {
-  unsigned char *map;
-  size_t map_size;
-  unsigned char *start, *end;
-} toft_guard;
-static toft_guard *toft_guard_of(const void *block) {
-  return (toft_guard *)(void *)((unsigned char *)(uintptr_t)block + TOFT_INITIAL_START);
-}
-#define TOFT_GUARDED_KEPT 64
-#define TOFT_GUARDED_KEPT_SIZE (sizeof(void *) == 8 ? 64 * TOFT_MIB : TOFT_MIB)
-static size_t toft_guarded_kept[TOFT_GUARDED_KEPT];
-static void toft_guarded_unmap(size_t kept) {
-  if (kept != 0) toft_os_unmap((void *)(uintptr_t)(kept & ~(size_t)63), (size_t)1 << (kept & 63));
-}
-static void toft_guarded_end(void) {
-  for (int i = 0; i < TOFT_GUARDED_KEPT; i++) toft_guarded_unmap(TOFT_SWAP(&toft_guarded_kept[i], 0));
-}
-static void *toft_guarded_take(toft_source *self, size_t size) {
-  size_t random = 0, page = toft_os_page(1);
-  size_t objects = toft_os_page(size) + page;
-  (void)self;
-  if (!toft_os_random(&random, sizeof random)) return NULL;
-  size_t front = page * (1 + random % 8), map_size = toft_pow2(front + 3 * page + objects);
-  unsigned char *map = (unsigned char *)toft_os_reserve(map_size);
-  if (map == NULL) return NULL;
-  unsigned char *block = map + front, *first = block + 2 * page;
-  if (!toft_os_commit(block, page) || !toft_os_commit(first, objects)) {
-    toft_os_unmap(map, map_size);
-    return NULL;
-  }
-  toft_guard *g = toft_guard_of(block);
-  g->map = map;
-  g->map_size = map_size;
-  g->start = first + random / 8 % 64 * 16;
-  g->end = first + objects;
-  (void)toft_scan_begin(map, map_size);
-  TOFT_HELD_MORE(page + objects);
-  return block;
-}
-static void toft_guarded_put(toft_source *self, void *block, size_t size) {
-  const toft_guard g = *toft_guard_of(block);
-  size_t random = 0, bits = 0;
-  (void)self, (void)size;
-  TOFT_HELD_LESS((size_t)(g.end - (unsigned char *)block) - toft_os_page(1));
-  toft_unpoison(g.start, (size_t)(g.end - g.start));
-  toft_scan_end(g.map, g.map_size);
-  while ((size_t)1 << bits < g.map_size) bits++;
-  if (g.map_size > TOFT_GUARDED_KEPT_SIZE || !toft_os_random(&random, sizeof random) ||
-      !toft_os_decommit(g.map, g.map_size)) {
-    toft_os_unmap(g.map, g.map_size);
-    return;
-  }
-  toft_guarded_unmap(TOFT_SWAP(&toft_guarded_kept[random % TOFT_GUARDED_KEPT], (size_t)(uintptr_t)g.map | bits));
-}
-static toft_source toft_guarded_source = {toft_guarded_take, toft_guarded_put, NULL};
-static int toft_is_guarded(const toft_source *source) { return source == &toft_guarded_source; }
-static toft_source *toft_hardened_source(toft_source *source) {
-  return source == &toft_heap_source ? &toft_guarded_source : source;
-}
-#else
-typedef struct toft_guard {
-  unsigned char *start, *end;
-} toft_guard;
-static toft_guard *toft_guard_of(const void *block) { return (void)block, (toft_guard *)NULL; }
-static int toft_is_guarded(const toft_source *source) { return (void)source, 0; }
-static toft_source *toft_hardened_source(toft_source *source) { return source; }
-static void toft_guarded_end(void) {}
-#endif
-#endif
 #ifndef TOFT_CORE_HOOKS_H
 #define TOFT_CORE_HOOKS_H
 enum {
   TOFT_PROCESS_CHECKS = 2,
   TOFT_PROCESS_METERS = 4,
-  TOFT_PROCESS_HARDENED = 8,
   TOFT_PROCESS_HAS_TOOL = 16,
   TOFT_SWITCHED_BY_OPTION = 32
 };
@@ -2193,22 +2101,18 @@ static void toft_sync(toft_state *a) {
   a->synced = a->head.cursor;
   toft_update_peak(a);
 }
-static int toft_is_pristine(const toft_state *a) {
-  return (a->state & ~(uint32_t)(TOFT_CACHEABLE | TOFT_IN_BUFFER | TOFT_IN_REGION)) == TOFT_PRISTINE;
-}
 static TOFT_COLD void toft_sync_in_slow(toft_state *a) {
-  if (toft_is_pristine(a))
+  if (a->state & TOFT_PRISTINE)
     toft_complete_state(a);
   else
     toft_observe_sync(a);
 }
 static void toft_sync_in(toft_state *a) {
-  if (TOFT_UNLIKELY(a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED | TOFT_IS_SUBJECT))) toft_sync_in_slow(a);
+  if (TOFT_UNLIKELY(a->state & (TOFT_PRISTINE | TOFT_IS_SUBJECT))) toft_sync_in_slow(a);
   toft_sync(a);
 }
 #define TOFT_SEALED (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)
-#define TOFT_MOVES_LIMIT \
-  (TOFT_SEALED | TOFT_COUNTS_LIVE | TOFT_CLEARS | TOFT_INSTRUMENTED | TOFT_IS_HARDENED | TOFT_IS_SUBJECT)
+#define TOFT_MOVES_LIMIT (TOFT_SEALED | TOFT_COUNTS_LIVE | TOFT_CLEARS | TOFT_INSTRUMENTED | TOFT_IS_SUBJECT)
 static TOFT_NOINLINE void toft_set_limit_slow(toft_state *a) {
   size_t remaining = (size_t)(a->end - a->head.cursor);
   if (TOFT_UNLIKELY(a->state & TOFT_COUNTS_LIVE)) toft_portion_update(a);
@@ -2218,8 +2122,7 @@ static TOFT_NOINLINE void toft_set_limit_slow(toft_state *a) {
     uint64_t affordable = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
     if (affordable < remaining) remaining = (size_t)affordable;
   }
-  if (a->state & (TOFT_INSTRUMENTED | TOFT_IS_HARDENED | TOFT_IS_SUBJECT))
-    remaining = toft_observe_limit(a, remaining, &slow_rewinds);
+  if (a->state & (TOFT_INSTRUMENTED | TOFT_IS_SUBJECT)) remaining = toft_observe_limit(a, remaining, &slow_rewinds);
   a->head.limit = a->head.cursor + (sealed ? 0 : remaining);
   a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | slow_rewinds;
 }
@@ -2270,8 +2173,6 @@ static void toft_update_round_peak(toft_state *a, uint64_t live) {
   if (own > a->round_peak) a->round_peak = own;
 }
 static size_t toft_block_offset(const toft_block_header *b) {
-  if (TOFT_UNLIKELY(toft_is_guarded(b->source)))
-    return (size_t)(toft_guard_of(b)->start - (const unsigned char *)(const void *)b);
   if (b->kind != TOFT_BLOCK_REGULAR || (b->source != NULL && b->source->extend != NULL)) return TOFT_HEADER;
   return toft_stagger(b->size, b->index);
 }
@@ -2280,7 +2181,6 @@ static unsigned char *toft_block_start(const toft_state *a, toft_block_header *b
 }
 static unsigned char *toft_block_end(const toft_state *a, toft_block_header *b) {
   if (b == &a->initial) return a->initial_end;
-  if (TOFT_UNLIKELY(toft_is_guarded(b->source))) return toft_guard_of(b)->end;
   if (toft_block_offset(b) == TOFT_HEADER && (b->kind != TOFT_BLOCK_REGULAR || b->source->extend != NULL))
     return (unsigned char *)b + b->size;
   return (unsigned char *)b + toft_block_offset(b) + toft_usable(b->size);
@@ -2440,10 +2340,6 @@ static toft_block_header *toft_block_pop(toft_state *a) {
   }
   return b;
 }
-static void toft_cleanup_drop(toft_state *a, toft_cleanup_node *node) {
-  if (node->user.fn != toft_release_adopted) toft_os_heap_put(node);
-  toft_set_limit(a);
-}
 static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*until)(void *)) {
   if (a->cleanups == NULL || a->cleanups->epoch <= epoch) return NULL;
   a->state |= TOFT_BUSY;
@@ -2458,7 +2354,6 @@ static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*unti
       (void)toft_count_detached(a, node->user.arg, 0, TOFT_DETACHED_REMOVED);
     }
     toft_cleanup run = node->user;
-    if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) toft_cleanup_drop(a, node);
     if (run.fn == NULL) continue;
     if (run.fn == until) return run.arg;
     run.fn(run.arg);
@@ -2845,10 +2740,6 @@ static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   toft_block_push(a, b, TOFT_BLOCK_DEDICATED);
   unsigned char *p = toft_block_start(a, b);
   p += toft_pad(p, align);
-  if (TOFT_UNLIKELY(toft_is_guarded(b->source)) && size > TOFT_CAP / 4) {
-    p = toft_block_end(a, b) - TOFT_ROUND8(size);
-    p -= (uintptr_t)p & (align - 1);
-  }
   b->u.payload = p;
   b->used_end = p + TOFT_ROUND8(size);
   b->charge = need;
@@ -3042,9 +2933,9 @@ static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
   }
   a->first_size = r.first_size;
 }
-static void toft_mark_all_freed(toft_state *a, int releasing) {
+static void toft_mark_all_freed(toft_state *a) {
   for (toft_block_header *b = a->newest; b != NULL && (a->state & (TOFT_OBSERVED | TOFT_CLEARS)) != 0; b = b->next)
-    if (!releasing || !toft_is_guarded(b->source)) toft_freed(a, toft_block_start(a, b), toft_block_used_end(a, b));
+    toft_freed(a, toft_block_start(a, b), toft_block_used_end(a, b));
 }
 static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
   toft_state *a = toft_state_of(head);
@@ -3058,7 +2949,7 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
     toft_update_round_peak(a, a->live);
     toft_run_cleanups(a, 0);
     if (TOFT_UNLIKELY(a->state & TOFT_OBSERVED)) code = toft_observe_free(a, 0, TOFT_BY_RESET);
-    toft_mark_all_freed(a, 0);
+    toft_mark_all_freed(a);
     toft_retain_blocks(a, policy, keep);
     a->live = 0;
     toft_portion_return(a);
@@ -3296,8 +3187,6 @@ static void toft_link_cleanup(toft_state *a, toft_cleanup_node *node, void (*fn)
   a->cleanups = node;
 }
 static toft_cleanup_node *toft_cleanup_take(toft_state *a) {
-  if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED))
-    return (toft_cleanup_node *)toft_os_heap_take(sizeof(toft_cleanup_node), 16);
   return (toft_cleanup_node *)toft_alloc_slow(a, sizeof(toft_cleanup_node), 8);
 }
 static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
@@ -3520,8 +3409,6 @@ static toft_state *toft_create_from(toft_source *source, uint32_t state) {
     return NULL;
   }
   if (block == NULL) return NULL;
-  if (toft_is_guarded(source))
-    return toft_init(block, toft_guard_of(block)->start, toft_guard_of(block)->end, TOFT_BLOCK_MIN, source, state);
   return toft_init_in_block(block, source, state);
 }
 static void toft_put_initial(toft_state *a);
@@ -3558,10 +3445,9 @@ toft_arena *toft_create_with(const toft_options *given) {
   if (given == NULL) return toft_create();
   if (given->size < 2 * sizeof(void *)) return NULL;
   memcpy(&o, given, toft_min(given->size, sizeof o));
-  if ((o.flags & ~(uint32_t)(TOFT_CHECKED | TOFT_HARDENED)) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
+  if ((o.flags & ~(uint32_t)TOFT_CHECKED) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
   toft_source *source = o.source != NULL || o.buffer != NULL ? o.source : &toft_heap_source;
   if (o.flags != 0 && toft_region_under(source) != NULL) return NULL;
-  if (o.flags & TOFT_HARDENED) source = toft_hardened_source(source);
   if (o.buffer == NULL) source = toft_source_for_arena(source);
   toft_arena *head = NULL;
   if (o.buffer != NULL) {
@@ -3588,7 +3474,6 @@ toft_arena *toft_create_with(const toft_options *given) {
     return NULL;
   }
   size_t switches = (o.flags & TOFT_CHECKED) || (a->state & TOFT_IS_CHECKED) ? TOFT_PROCESS_CHECKS : 0;
-  if (o.flags & TOFT_HARDENED) switches |= TOFT_PROCESS_HARDENED;
   toft_set_limit(a);
   if (switches != 0) a = toft_observe_created(a, switches | TOFT_SWITCHED_BY_OPTION);
   return a != NULL ? head : NULL;
@@ -3608,7 +3493,6 @@ static void toft_put_initial(toft_state *a) {
 static void toft_release_all(toft_state *a) {
   toft_run_cleanups(a, 0);
   if (TOFT_UNLIKELY(a->state & TOFT_OBSERVED)) (void)toft_observe_free(a, 0, TOFT_BY_RELEASE);
-  if (a->state & TOFT_IS_HARDENED) toft_mark_all_freed(a, 1);
   while (a->newest != &a->initial) {
     toft_block_header *b = a->newest;
     a->newest = b->next;
@@ -3621,7 +3505,7 @@ static void toft_release_all(toft_state *a) {
 }
 static TOFT_COLD void toft_release_slow(toft_state *a) {
   if (a->state & TOFT_CACHE_OWNED) return;
-  if (toft_is_pristine(a)) {
+  if (a->state & TOFT_PRISTINE) {
     toft_put_initial(a);
     return;
   }
@@ -3652,10 +3536,6 @@ static void toft_release_adopted(void *donor) {
 #endif
 #ifndef TOFT_CORE_STATS_C
 #define TOFT_CORE_STATS_C
-static size_t toft_block_bytes(const toft_state *a, toft_block_header *b) {
-  if (TOFT_LIKELY(!toft_is_guarded(b->source))) return b->size;
-  return toft_os_page(1) + toft_os_page((size_t)(toft_block_end(a, b) - toft_block_start(a, b)));
-}
 static size_t toft_block_used(const toft_state *a, toft_block_header *b) {
   if (b == &a->initial && (a->state & TOFT_INITIAL_IDLE)) return 0;
   return (size_t)(toft_block_used_end(a, b) - toft_block_start(a, b));
@@ -3679,9 +3559,9 @@ static int toft_op_contains(const toft_arena *head, const void *p) {
 }
 static void toft_add_stats(const toft_state *a, toft_stats *s) {
   for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
-    s->reserved += toft_block_bytes(a, b);
+    s->reserved += b->size;
     s->blocks++;
-    s->wasted += toft_block_bytes(a, b) - toft_block_used(a, b);
+    s->wasted += b->size - toft_block_used(a, b);
     if (b == a->current) s->wasted -= (size_t)(a->end - a->head.cursor);
   }
   s->reserved += a->spare_bytes;
@@ -3773,7 +3653,6 @@ TOFT_INLINE int toft_debug_begin_call(toft_state *a, const char *op, uintptr_t s
 }
 TOFT_INLINE void toft_debug_end_call(toft_state *a);
 static void toft_update_observed(toft_state *a);
-static int toft_check_canary(toft_state *a, const char *op, uintptr_t site);
 static void toft_profile_remove(toft_state *a);
 #endif
 #ifdef TOFT_OMIT_CHECKS
@@ -3783,7 +3662,6 @@ static void toft_profile_remove(toft_state *a);
 #define TOFT_DEBUG_DEBUG_OPS_C
 #define TOFT_DEBUG_QUARANTINE_C
 #define TOFT_DEBUG_DEBUG_API_C
-#define TOFT_DEBUG_HARDENED_C
 static size_t toft_process_switches(void) { return 0; }
 static int toft_debug_begin_call_slow(toft_state *a, const char *by, uintptr_t site) {
   return (void)a, (void)by, (void)site, 1;
@@ -3822,9 +3700,6 @@ static int toft_quarantine_block(toft_state *a, toft_block_header *b) { return (
 static int toft_quarantine_initial(toft_state *a, size_t size) { return (void)a, (void)size, 0; }
 static void toft_checks_shrink_initial(toft_state *a, unsigned char *end) { (void)a, (void)end; }
 static void toft_attribute_call(const toft_arena *a, uintptr_t site) { (void)a, (void)site; }
-static int toft_begin_hardening(toft_state *a) { return (void)a, TOFT_ENOSYS; }
-static void toft_set_canary(toft_state *a) { (void)a; }
-static int toft_check_canary(toft_state *a, const char *by, uintptr_t site) { return (void)a, (void)by, (void)site, 1; }
 static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size) {
   (void)arena;
   memcpy(base, &size, sizeof size);
@@ -5218,11 +5093,6 @@ static TOFT_RARE void toft_put_kind(toft_text_writer *t, const toft_report *f, c
       toft_put_text(t, " bytes of a soft budget of ");
       toft_put_number(t, f->claimed_size, 10);
       break;
-    case TOFT_FOUND_OVERWRITTEN:
-      toft_put_text(t, "overwritten arena: the canary in the head");
-      toft_put_address(t, f);
-      toft_put_text(t, " is wrong; the arena refuses every call");
-      break;
     default: toft_put_outside(t, f); break;
   }
 }
@@ -5289,7 +5159,7 @@ static const char *const toft_kind_names[] = {"",
                                               "use-after-release",
                                               "refused-release",
                                               "budget",
-                                              "overwritten-arena",
+                                              "",
                                               "outside"};
 static void toft_json_site_call(toft_json *j, uintptr_t site) {
   char name[TOFT_SITE_TEXT_MAX];
@@ -5394,11 +5264,8 @@ static size_t toft_read_environment(void) {
   if (v == NULL && toft_has_memory_tool()) s |= TOFT_PROCESS_CHECKS | TOFT_PROCESS_HAS_TOOL;
   if (toft_read_process_meters(&reports)) s |= TOFT_PROCESS_METERS;
   toft_check_switch_aborts = v != NULL && toft_equals_ignoring_case(v, "abort");
-  v = toft_os_env("TOFT_HARDENED");
-  if (toft_is_on(v)) s |= TOFT_PROCESS_HARDENED;
-  toft_check_switch_aborts |= v != NULL && toft_equals_ignoring_case(v, "abort");
   toft_findings_objects = toft_copy_path(toft_os_env("TOFT_FINDINGS_JSON"));
-  int expected = (reports || (s & (TOFT_PROCESS_CHECKS | TOFT_PROCESS_HARDENED))) && toft_findings_objects == NULL;
+  int expected = (reports || (s & TOFT_PROCESS_CHECKS)) && toft_findings_objects == NULL;
   toft_read_findings_file(toft_os_env("TOFT_FINDINGS"), expected);
   return s;
 }
@@ -5579,7 +5446,6 @@ static int toft_report_written(toft_state *a, int kind, const toft_record *r, co
   return TOFT_ECORRUPT;
 }
 static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site) {
-  if ((a->canary != 0 || (a->state & TOFT_IS_HARDENED)) && !toft_check_canary(a, op, site)) return 0;
   toft_checks *c = a->checks;
   toft_call_info call = toft_call_begun(op, site);
   size_t me = call.thread, pinned = TOFT_LOAD(&c->pinned_thread), other = 0;
@@ -5722,7 +5588,6 @@ static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned c
     toft_fill_freed(from, to);
   } else if (a->checks != NULL && from < to) {
     toft_unpoison(from, (size_t)(to - from));
-    if (a->state & TOFT_IS_HARDENED) memset(from, TOFT_POISON_FREED, (size_t)(to - from));
   }
 }
 TOFT_INLINE toft_block_log **toft_block_log_of(toft_checks *c, const toft_block_header *b) {
@@ -6506,10 +6371,10 @@ static void toft_block_log_release(toft_checks *c, const toft_block_header *b) {
   free(s);
 }
 static unsigned char *toft_first_byte(const toft_state *a, toft_block_header *b) {
-  return b == &a->initial || toft_is_guarded(b->source) ? toft_block_start(a, b) : (unsigned char *)b + TOFT_HEADER;
+  return b == &a->initial ? toft_block_start(a, b) : (unsigned char *)b + TOFT_HEADER;
 }
 static unsigned char *toft_last_byte(const toft_state *a, toft_block_header *b) {
-  return b == &a->initial || toft_is_guarded(b->source) ? toft_block_end(a, b) : (unsigned char *)b + b->size;
+  return b == &a->initial ? toft_block_end(a, b) : (unsigned char *)b + b->size;
 }
 static int toft_end_checks(toft_state *a) {
   int code = toft_verify_freed(a), own = !(a->state & TOFT_IS_SUBJECT);
@@ -6713,7 +6578,7 @@ static int toft_quarantine_block(toft_state *a, toft_block_header *b) {
   size_t size = b->size;
   (void)toft_verify_block_log(a, *toft_block_log_of(c, b));
   int kept = (a->state & TOFT_IS_CHECKED) && b->source == &toft_heap_source && toft_quarantine_push(c, b, b, size, 0);
-  if (!kept && !toft_is_guarded(b->source)) toft_unpoison(b, size);
+  if (!kept) toft_unpoison(b, size);
   toft_block_log_release(c, b);
   return kept;
 }
@@ -6807,61 +6672,6 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op) {
   if (a != NULL && (a->state & TOFT_OBSERVED)) toft_unpoison(base, TOFT_HOOK_HEADER);
   memcpy(&size, base, sizeof size);
   return size + TOFT_HOOK_HEADER;
-}
-#endif
-#ifndef TOFT_DEBUG_HARDENED_C
-#define TOFT_DEBUG_HARDENED_C
-static size_t toft_hardened_secret;
-static uintptr_t toft_canary_of(const toft_state *a) {
-  const void *const words[] = {
-      a,         a->end,    a->source,   a->initial_start, a->initial_end,    a->current,     a->newest,
-      a->spares, a->checks, a->cleanups, a->instruments,   a->initial.source, a->failure_arg, a->side_block,
-  };
-  uint64_t sum = TOFT_LOAD(&toft_hardened_secret) ^ (uint64_t)(uintptr_t)a->failure;
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    sum = (sum ^ (uint64_t)(uintptr_t)words[i]) * 0x9e3779b97f4a7c15u;
-    sum ^= sum >> 32;
-  }
-  return (uintptr_t)sum | 1;
-}
-static void toft_set_canary(toft_state *a) {
-  if (a->canary != 0) a->canary = toft_canary_of(a);
-}
-static int toft_canary_is_right(toft_state *a) {
-  return (a->state & (TOFT_IS_HARDENED | TOFT_PRISTINE)) == TOFT_IS_HARDENED && a->canary == toft_canary_of(a) &&
-         a->head.cursor >= toft_block_start(a, a->current) && a->head.cursor <= a->head.limit &&
-         a->head.limit <= a->end;
-}
-static TOFT_COLD void toft_refuse_overwritten(toft_state *a, const char *op, uintptr_t site) {
-  toft_report f;
-  memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
-  a->state = TOFT_OBSERVED | TOFT_IS_HARDENED | TOFT_BUSY | TOFT_IN_BUFFER;
-  a->source = NULL;
-  a->current = a->newest = &a->initial;
-  a->initial_start = a->initial_end = a->end = a->synced = a->head.limit = a->head.cursor;
-  a->head.epoch |= 1;
-  memset(&f, 0, sizeof f);
-  f.kind = TOFT_FOUND_OVERWRITTEN;
-  f.arena = &a->head;
-  f.p = (const unsigned char *)a;
-  f.detected = toft_call_begun(op, site);
-  toft_publish_report(&f);
-}
-static int toft_check_canary(toft_state *a, const char *op, uintptr_t site) {
-  if (TOFT_LIKELY(toft_canary_is_right(a))) return 1;
-  if (a->canary != 0 || (a->state & TOFT_BUSY) == 0) toft_refuse_overwritten(a, op, site);
-  return 0;
-}
-static TOFT_RARE int toft_begin_hardening(toft_state *a) {
-  size_t secret = TOFT_LOAD(&toft_hardened_secret), none = 0;
-  if (secret == 0) {
-    if (!toft_os_random(&secret, sizeof secret)) return TOFT_ENOSYS;
-    (void)TOFT_CAS_ACQUIRE(&toft_hardened_secret, &none, secret | 1);
-  }
-  if (a->checks == NULL && !toft_make_checks(a)) return TOFT_ENOMEM;
-  a->state |= TOFT_IS_HARDENED;
-  a->canary = 1;
-  return TOFT_OK;
 }
 #endif
 #ifndef TOFT_DEBUG_SNAPSHOT_C
@@ -7403,17 +7213,11 @@ static void toft_profile_end(void) {
 #endif
 #ifndef TOFT_DEBUG_OBSERVED_C
 #define TOFT_DEBUG_OBSERVED_C
-static void toft_observe_sync(toft_state *a) {
-  if ((a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED | TOFT_IS_SUBJECT)) == TOFT_IS_SUBJECT)
-    toft_subject_read(a);
-  else
-    (void)toft_check_canary(a, "", 0);
-}
+static void toft_observe_sync(toft_state *a) { toft_subject_read(a); }
 static TOFT_NOINLINE size_t toft_observe_limit(toft_state *a, size_t remaining, uintptr_t *slow_rewinds) {
   if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, slow_rewinds);
   if (a->state & TOFT_IS_SUBJECT) toft_subject_write(a, a->state & TOFT_SEALED ? 0 : remaining);
-  if (a->state & TOFT_IS_HARDENED) toft_set_canary(a);
-  if (a->state & (TOFT_IS_SUBJECT | TOFT_IS_HARDENED)) *slow_rewinds = 1;
+  if (a->state & TOFT_IS_SUBJECT) *slow_rewinds = 1;
   return remaining;
 }
 static void *toft_observe_alloc(toft_state *a, size_t size, size_t align) {
@@ -7452,24 +7256,12 @@ static TOFT_NOINLINE int toft_observe_put(toft_state *a, toft_block_header *b, s
   }
   return b != &a->initial ? toft_quarantine_block(a, b) : toft_quarantine_initial(a, a->initial_size);
 }
-static TOFT_RARE toft_state *toft_guard_created(toft_state *a) {
-  toft_source *guarded = toft_hardened_source(a->source);
-  if (guarded == a->source) return a;
-  if (a->state & TOFT_IN_BUFFER) {
-    a->source = guarded;
-    return a;
-  }
-  toft_put_initial(a);
-  return toft_create_from(guarded, 0);
-}
 static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_t switches) {
   int by_option = (switches & TOFT_SWITCHED_BY_OPTION) != 0;
-  if ((switches & TOFT_PROCESS_HARDENED) && !by_option && (a = toft_guard_created(a)) == NULL) return NULL;
   toft_sync_in(a);
   if ((switches & TOFT_PROCESS_HAS_TOOL) && (a->state & TOFT_IN_BUFFER)) switches &= ~(size_t)TOFT_PROCESS_CHECKS;
   if (switches & TOFT_PROCESS_METERS) toft_begin_process_meters(a);
-  if (((switches & TOFT_PROCESS_CHECKS) && toft_begin_checks(a) != TOFT_OK) ||
-      ((switches & TOFT_PROCESS_HARDENED) && toft_begin_hardening(a) != TOFT_OK)) {
+  if ((switches & TOFT_PROCESS_CHECKS) && toft_begin_checks(a) != TOFT_OK) {
     toft_portion_end(a);
     toft_put_initial(a);
     return NULL;
@@ -7823,8 +7615,7 @@ int toft_reserve(toft_arena *head, size_t bytes, uint32_t flags) {
   toft_sync_in(a);
   int code = TOFT_EBUSY;
   if (!(a->state & TOFT_REFUSING)) {
-    int plain =
-        !(a->state & (TOFT_IS_CHECKED | TOFT_IS_HARDENED));
+    int plain = !(a->state & TOFT_IS_CHECKED);
     code = plain ? toft_reserve_room(a, bytes) : TOFT_OK;
     if (code == TOFT_OK && plain && (flags & TOFT_RESERVE_TOUCH)) toft_touch(a->head.cursor, bytes);
   }

@@ -471,7 +471,6 @@ enum {
   TOFT_FOUND_RELEASED = 10,
   TOFT_FOUND_NOT_RELEASED = 11,
   TOFT_FOUND_OVER_BUDGET = 12,
-  TOFT_FOUND_OVERWRITTEN = 13,
   TOFT_FOUND_OUTSIDE = 14
 };
 typedef struct toft_moment {
@@ -906,7 +905,7 @@ typedef struct toft_limited_source {
 TOFT_API toft_source *toft_limited_source_init(toft_limited_source *limited TOFT_LIFETIMEBOUND, toft_source *inner,
                                                size_t limit);
 typedef void toft_failure_fn(void *arg, toft_arena *a, size_t size, size_t align, int code);
-enum { TOFT_CHECKED = 1, TOFT_HARDENED = 2 };
+enum { TOFT_CHECKED = 1 };
 typedef struct toft_options {
   size_t size;
   toft_source *source;

@@ -17,9 +17,7 @@ static int create_in(struct arena *x, void *buffer, size_t size) {
 static void destroy(struct arena *x) { toft_release(x->a); }
 static int clear(struct arena *x) { return toft_reset(x->a) == TOFT_OK; }
 
-#ifndef NAME /* toft_hardened.c */
 #define NAME toft
-#endif
 #define LANGUAGE "C"
 #define HANDLE toft_arena *
 #define OPEN(x) ((x)->a)

@@ -16,7 +16,7 @@ from table import Table, against, ahead
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MALLOCS = ("glibc", "tcmalloc", "mimalloc", "jemalloc")  # that the program itself runs under
-OURS = ["toft", "toft_claimed", "toft_pack", "toft_lease", "toft_hardened", "toft_senarena", "floor_mem", "floor_cursor",
+OURS = ["toft", "toft_claimed", "toft_pack", "toft_lease", "toft_senarena", "floor_mem", "floor_cursor",
         "malloc"]
 LITTERED_OBJECTS = "1000000"  # of the row fresh: fewer than the free places of a littered heap
 SENSIBLE = os.environ.get("LIBSENSIBLE", "libsensible")
@@ -28,7 +28,7 @@ RECORDED = 1
 
 
 def kinds(t, case):
-    return [c for c in t.of(case) if c.startswith("toft") and c != "toft hardened"]
+    return [c for c in t.of(case) if c.startswith("toft")]
 
 
 def program(bench):

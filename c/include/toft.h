@@ -146,13 +146,8 @@ TOFT_API toft_source *toft_limited_source_init(toft_limited_source *limited TOFT
  * which, bytes were written; that call continues, so the callback must return. It must not call into the arena. */
 typedef void toft_failure_fn(void *arg, toft_arena *a, size_t size, size_t align, int code);
 
-/* options.flags. CHECKED: start as a checked arena. HARDENED: blocks of toft_heap() are replaced by blocks between
- * inaccessible pages, with a random offset of the first object; freed memory is overwritten or made inaccessible; and
- * every call of the table checks a canary in the arena's state: if it is wrong, the arena refuses every call with
- * TOFT_EBUSY or NULL, and a finding is delivered. Blocks of other sources and the caller's buffer have no inaccessible
- * pages. Each mark, free and reset takes the slow path. The result is NULL if the system has no random numbers.
- * TOFT_HARDENED=1 in the environment hardens every arena of the process. docs/hardening.md has the details. */
-enum { TOFT_CHECKED = 1, TOFT_HARDENED = 2 };
+/* options.flags. CHECKED: start as a checked arena. */
+enum { TOFT_CHECKED = 1 };
 
 typedef struct toft_options {
   size_t size;         /* sizeof(toft_options): TOFT_OPTIONS sets it */
@@ -163,7 +158,7 @@ typedef struct toft_options {
   size_t reserve;      /* expected bytes: the first block after the initial block has this size */
   toft_failure_fn *failure; /* may be NULL */
   void *failure_arg;
-  uint32_t flags; /* TOFT_CHECKED, TOFT_HARDENED */
+  uint32_t flags; /* TOFT_CHECKED */
 } toft_options;
 /* clang-format off */
 #define TOFT_OPTIONS { sizeof(toft_options), NULL, NULL, 0, 0, 0, NULL, NULL, 0 }
@@ -239,7 +234,7 @@ TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 0) char *toft_vprintf(toft_arena *a TOFT_
  * It allocates nothing, and leaves the rest of the current block unused if that is too small. TOUCH: also writes to
  * each page of the room, so that the system provides it now. TOFT_ENOMEM: the source refuses, or the budget;
  * TOFT_EBUSY: a range is claimed or a cleanup runs; TOFT_ENOSYS: an arena of another provider; TOFT_EARG: an unknown
- * flag. In a checked or hardened arena, whose allocations lie apart, it has no effect. */
+ * flag. In a checked arena, whose allocations lie apart, it has no effect. */
 enum { TOFT_RESERVE_TOUCH = 1 };
 TOFT_API int toft_reserve(toft_arena *a, size_t bytes, uint32_t flags);
 

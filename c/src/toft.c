@@ -21,7 +21,6 @@
 #include "core/block_cache.c"   /* the thread's cache, and the heap source on it */
 #include "core/region_source.c" /* sources whose blocks come from a region */
 #include "core/sources.c"       /* pages, reserve-and-commit, limited */
-#include "core/guarded.c"       /* blocks between inaccessible pages */
 #include "core/hooks.h"         /* what the core calls of debug/ */
 #include "core/portion.c"       /* what an arena holds of a budget's live bytes */
 #include "core/blocks.c"        /* the list of blocks: take, drop, keep; accounting; the one writer of limit */
@@ -53,10 +52,9 @@
 #include "debug/debug_ops.c"       /* the ops of checked arenas */
 #include "debug/quarantine.c"      /* freed blocks whose reuse is delayed */
 #include "debug/debug_api.c"       /* the calls of toft/findings.h */
-#include "debug/hardened.c"        /* hardened arenas: the canary, overwritten states */
 #include "debug/snapshot.c"        /* accounting as JSON */
 #include "debug/process_profile.c" /* meters of all arenas, by the environment; the profile of the process */
-#include "debug/observed.c"        /* the table of arenas whose checks, meters or hardening are on */
+#include "debug/observed.c"        /* the table of arenas whose checks or meters are on */
 #ifndef TOFT_OMIT_INSTRUMENT
 #include "debug/subject_account.c" /* what an operation beneath an instrument changed */
 #include "debug/subject_records.c" /* checks of an arena of another provider */

@@ -328,21 +328,6 @@ static int budgets(uint32_t flags) {
   return granted;
 }
 
-/* Freed blocks of hardened arenas are inaccessible. */
-static int hardened_arenas(uint32_t flags) {
-  toft_options o = TOFT_OPTIONS;
-  o.flags = TOFT_HARDENED;
-  (void)flags;
-  toft_arena *a = toft_create_with(&o);
-  if (a == NULL) return 0;
-  unsigned char *p = (unsigned char *)toft_alloc(a, 5000);
-  size_t lost = lost_bytes;
-  if (p != NULL) fill(p, 5000, 1);
-  toft_release(a);
-  if (p != NULL && lost_bytes == lost) CHECK(!can_be_written(p + 4000)); /* else it stays mapped */
-  return p != NULL;
-}
-
 static int recyclers(uint32_t flags) {
   toft_recycler r;
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
@@ -427,7 +412,6 @@ static const struct {
     {"page sources", page_sources, 4},
     {"reserve sources", reserve_sources, 1},
     {"budgets", budgets, 1},
-    {"hardened arenas", hardened_arenas, 1},
     {"recyclers", recyclers, 2},
     {"pools", pools, 1},
 };
@@ -455,7 +439,6 @@ static int run(size_t i, uint32_t of) {
   int granted = scenarios[i].run(of);
   order.active = 0;
   toft_cache_trim();
-  toft_guarded_end();
   close_record_files();
   CHECK(descriptors == open_before);
   CHECK(mapped_bytes - before == lost_bytes); /* addresses, by a munmap that failed, and no more */

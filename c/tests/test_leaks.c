@@ -36,7 +36,6 @@ static void **in_arena(uint32_t flags, toft_source *source) {
 static void release_arena(void) { toft_release(arena); }
 
 static void **in_heap(void) { return in_arena(0, NULL); }
-static void **in_hardened(void) { return in_arena(TOFT_HARDENED, NULL); }
 static void **in_pages(void) { return in_arena(0, toft_page_source_init(&pages, 0)); }
 static void **in_huge_pages(void) { return in_arena(0, toft_page_source_init(&pages, TOFT_PAGES_HUGE)); }
 static void **in_lazy_pages(void) {
@@ -125,10 +124,10 @@ static void free_hidden(void) {
 static void pointers_in_mapped_memory_count(void **state) {
   (void)state;
   static const owner owners[] = {
-      {in_heap, release_arena},        {in_hardened, release_arena},      {in_pages, release_arena},
-      {in_huge_pages, release_arena},  {in_lazy_pages, release_arena},    {in_reserve, release_arena},
-      {in_recycler, release_recycler}, {in_pool, release_pool},           {in_region, release_region},
-      {in_frozen, release_frozen},     {in_moved_frozen, release_frozen},
+      {in_heap, release_arena},          {in_pages, release_arena},   {in_huge_pages, release_arena},
+      {in_lazy_pages, release_arena},    {in_reserve, release_arena}, {in_recycler, release_recycler},
+      {in_pool, release_pool},           {in_region, release_region}, {in_frozen, release_frozen},
+      {in_moved_frozen, release_frozen},
   };
   for (size_t i = 0; i < sizeof owners / sizeof *owners; i++)
     for (int round = 0; round < 2; round++) { /* the second in memory that was kept */

@@ -361,8 +361,7 @@ static int has_shadow_memory(void) {
 
 static void address_space_runs_out(void **state) {
   (void)state;
-  if (has_shadow_memory() || getenv("TOFT_HARDENED") != NULL)
-    skip(); /* hardened arenas keep addresses of released blocks */
+  if (has_shadow_memory()) skip();
   assert_int_equal(status_of(use_address_space, NULL), 0);
 }
 
@@ -405,8 +404,8 @@ static void a_group_runs_out_of_memory(void **state) {
 #ifndef TOFT_OMIT_PAGE_CACHE
 static void cached_pages_are_taken_before_a_process_is_killed(void **state) {
   (void)state;
-  /* Hardened arenas have pages of their own, and with pointers of 32 bits only 32 MiB are cached. */
-  int plain = getenv("TOFT_HARDENED") == NULL && sizeof(void *) == 8;
+  /* With pointers of 32 bits only 32 MiB are cached. */
+  int plain = sizeof(void *) == 8;
   int status = plain && has_huge_pages() ? status_in_group(keep_pages_beside_others, (size_t)256 << 20) : -1;
   if (status < 0) skip();
   assert_int_equal(status, 0);

@@ -78,7 +78,7 @@ static void refusals_change_nothing(void **state) {
   counted_all_back(&c);
 }
 
-/* In a buffer, in a range that grows, checked and hardened. */
+/* In a buffer, in a range that grows, checked. */
 static void other_arenas(void **state) {
   (void)state;
   static unsigned char buffer[8192];
@@ -100,16 +100,13 @@ static void other_arenas(void **state) {
   toft_reserve_source_release(&source);
 #endif
 #ifndef TOFT_OMIT_CHECKS
-  for (uint32_t flag = TOFT_CHECKED;; flag = TOFT_HARDENED) {
-    toft_options with = TOFT_OPTIONS;
-    with.flags = flag;
-    a = toft_create_with(&with);
-    assert_non_null(a);
-    assert_int_equal(toft_reserve(a, 100000, TOFT_RESERVE_TOUCH), TOFT_OK);
-    (void)allocate(a, 100000, 8);
-    toft_release(a);
-    if (flag == TOFT_HARDENED) break;
-  }
+  toft_options with = TOFT_OPTIONS;
+  with.flags = TOFT_CHECKED;
+  a = toft_create_with(&with);
+  assert_non_null(a);
+  assert_int_equal(toft_reserve(a, 100000, TOFT_RESERVE_TOUCH), TOFT_OK);
+  (void)allocate(a, 100000, 8);
+  toft_release(a);
 #endif
 }
 

@@ -13,7 +13,7 @@ OPENS = r"^( *)(?:baremodule|begin|const|else|elseif|end|for|function|if|let|mac
 LIMIT = (r"\bhead(?:\.|->)limit = |&\(?[\w>-]*head\)?(?:\.|->)limit\b|\b(?:a|h|arena)->limit = |"
          r"head\.limit\.(?:set|replace|swap|as_ptr)\(")
 LIMIT_WRITERS = {"c/src/core/blocks.c": 4, "c/src/core/create_release.c": 1, "c/src/debug/debug_ops.c": 1,
-                 "c/src/debug/hardened.c": 1, "c/src/debug/quarantine.c": 1, "c/src/debug/subject.c": 2,
+                 "c/src/debug/quarantine.c": 1, "c/src/debug/subject.c": 2,
                  "rust/src/provider/blocks.rs": 1,
                  "rust/src/provider/nested.rs": 4}
 

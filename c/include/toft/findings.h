@@ -16,11 +16,9 @@
  *   TOFT_CHECKED     empty, 0, off, no, false (in any case): off. abort: on, and the process aborts after its first
  *                    finding. Anything else: on. Not set: on in a process under AddressSanitizer, MemorySanitizer or
  *                    Valgrind's memcheck, except for arenas in a caller's buffer; else off.
- *   TOFT_HARDENED    the same values; on: every arena is hardened (toft.h, docs/hardening.md). An overwritten state is
- *                    a finding.
  *   TOFT_FINDINGS    the file that lines are appended to; it is created with mode 0600, and a symbolic link is not
  *                    followed. stderr and stdout, also as /dev/stderr and /dev/stdout, are the standard streams.
- *                    Not set: standard error where TOFT_CHECKED, TOFT_HARDENED or TOFT_BUDGET is on and
+ *                    Not set: standard error where TOFT_CHECKED or TOFT_BUDGET is on and
  *                    TOFT_FINDINGS_JSON is not set; else nothing is written.
  *   TOFT_FINDINGS_JSON
  *                    the file that each finding is appended to as a JSON object in a line, which docs/run.md describes;
@@ -53,7 +51,6 @@ enum {
   TOFT_FOUND_RELEASED = 10,     /* called after its release */
   TOFT_FOUND_NOT_RELEASED = 11, /* a release had no effect: a range was claimed, or a cleanup was running */
   TOFT_FOUND_OVER_BUDGET = 12,  /* the live bytes of an arena exceed TOFT_BUDGET of the environment: see toft/meter.h */
-  TOFT_FOUND_OVERWRITTEN = 13,  /* the state of a hardened arena was overwritten; it refuses every call from now on */
   TOFT_FOUND_OUTSIDE = 14       /* a word in a checked region points to memory that a restore does not bring back */
 };
 

@@ -26,8 +26,8 @@
  *
  * THE SOURCE (toft_region_source) serves objects of other headers, directly or through limited sources that lie in the
  * region. What is made on it lies in the region and is restored whole, or its creation fails:
- *   arenas (toft_create_with)         as of toft_region_arena. NULL with a buffer, or if it is to be checked or
- *                                     hardened; toft_create_in: NULL
+ *   arenas (toft_create_with)         as of toft_region_arena. NULL with a buffer, or if it is to be checked;
+ *                                     toft_create_in: NULL
  *   shared arenas, with local ones    the head lies in the region
  *   synchronized recyclers            the head lies in the region
  *   pools, recyclers, toft_malloc,    TOFT_EARG, of toft_limited_source_init NULL, unless the structure lies in the
@@ -49,7 +49,7 @@
  * compared. The record does not have what a device writes, or io_uring into registered buffers: these need
  * TOFT_REGION_COMPARES. Of an arena's 4 KiB, 3.5 are for objects.
  *
- * CHECKS. Arenas and recyclers of a region are not checked, metered or hardened, also if the environment switches it
+ * CHECKS. Arenas and recyclers of a region are not checked or metered, also if the environment switches it
  * on: the records of these lie elsewhere. Calls that switch it on return TOFT_ENOSYS. A checked region reports at each
  * checkpoint the words in live allocations that are addresses of writable memory outside of it, which a restore does
  * not bring back: TOFT_FOUND_OUTSIDE of toft/findings.h, 16 of them, and then their number. Only its arenas, and

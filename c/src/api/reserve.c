@@ -44,8 +44,7 @@ int toft_reserve(toft_arena *head, size_t bytes, uint32_t flags) {
   toft_sync_in(a);
   int code = TOFT_EBUSY;
   if (!(a->state & TOFT_REFUSING)) {
-    int plain =
-        !(a->state & (TOFT_IS_CHECKED | TOFT_IS_HARDENED)); /* others fill free memory, or have records for it */
+    int plain = !(a->state & TOFT_IS_CHECKED); /* others fill free memory, and have records for it */
     code = plain ? toft_reserve_room(a, bytes) : TOFT_OK;
     if (code == TOFT_OK && plain && (flags & TOFT_RESERVE_TOUCH)) toft_touch(a->head.cursor, bytes);
   }

@@ -46,10 +46,6 @@ static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   toft_block_push(a, b, TOFT_BLOCK_DEDICATED);
   unsigned char *p = toft_block_start(a, b);
   p += toft_pad(p, align);
-  if (TOFT_UNLIKELY(toft_is_guarded(b->source)) && size > TOFT_CAP / 4) { /* next to the inaccessible page */
-    p = toft_block_end(a, b) - TOFT_ROUND8(size);
-    p -= (uintptr_t)p & (align - 1);
-  }
   TOFT_ASSERT(toft_pad(p, align) == 0);
   TOFT_ASSERT(p + size <= toft_block_end(a, b));
   b->u.payload = p;

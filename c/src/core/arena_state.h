@@ -40,7 +40,6 @@ enum {
   TOFT_INITIAL_IDLE = 16,    /* the initial block is empty and takes no allocations: see toft_initial_is_idle */
   TOFT_CACHEABLE = 32,       /* from the heap source: the thread's cache may keep it */
   TOFT_IN_BUFFER = 64,       /* the initial block is the caller's buffer */
-  TOFT_IS_HARDENED = 128,    /* freed memory is filled, and the state has a canary: see debug/hardened.c */
   TOFT_INSTRUMENTED = 256,   /* tags, samples or budget callbacks are on; `instruments` is not NULL */
   TOFT_REFUSED = 512,        /* the source refused the last request; P9 */
   TOFT_ROUND_REFUSED = 2048, /* the source refused a request of this round */
@@ -90,7 +89,6 @@ typedef struct toft_state {
   toft_block_header initial;
   uint64_t window_peaks[TOFT_PEAK_WINDOWS];
   toft_portion *portion;
-  uintptr_t canary; /* hardened: of this state; 0: it was overwritten, and every call is refused */
 } toft_state;
 
 #define TOFT_BLOCK_MIN 4096

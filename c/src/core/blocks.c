@@ -6,7 +6,7 @@
 
 #include "../platform/assert.h"
 #include "arena_state.h"
-#include "guarded.c"
+#include "block_cache.c"
 #include "hooks.h"
 #include "policy.c"
 #include "portion.c"
@@ -38,26 +38,20 @@ static void toft_sync(toft_state *a) {
   toft_update_peak(a);
 }
 
-/* A state that was overwritten, for instance by letters, may have TOFT_PRISTINE set. */
-static int toft_is_pristine(const toft_state *a) {
-  return (a->state & ~(uint32_t)(TOFT_CACHEABLE | TOFT_IN_BUFFER | TOFT_IN_REGION)) == TOFT_PRISTINE;
-}
-
 static TOFT_COLD void toft_sync_in_slow(toft_state *a) {
-  if (toft_is_pristine(a))
+  if (a->state & TOFT_PRISTINE)
     toft_complete_state(a);
   else
     toft_observe_sync(a);
 }
 
 static void toft_sync_in(toft_state *a) {
-  if (TOFT_UNLIKELY(a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED | TOFT_IS_SUBJECT))) toft_sync_in_slow(a);
+  if (TOFT_UNLIKELY(a->state & (TOFT_PRISTINE | TOFT_IS_SUBJECT))) toft_sync_in_slow(a);
   toft_sync(a);
 }
 
 #define TOFT_SEALED (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED) /* every allocation takes the slow path */
-#define TOFT_MOVES_LIMIT \
-  (TOFT_SEALED | TOFT_COUNTS_LIVE | TOFT_CLEARS | TOFT_INSTRUMENTED | TOFT_IS_HARDENED | TOFT_IS_SUBJECT)
+#define TOFT_MOVES_LIMIT (TOFT_SEALED | TOFT_COUNTS_LIVE | TOFT_CLEARS | TOFT_INSTRUMENTED | TOFT_IS_SUBJECT)
 
 /* The limit of an arena with a budget, or with one of TOFT_MOVES_LIMIT. */
 static TOFT_NOINLINE void toft_set_limit_slow(toft_state *a) {
@@ -71,8 +65,7 @@ static TOFT_NOINLINE void toft_set_limit_slow(toft_state *a) {
     uint64_t affordable = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
     if (affordable < remaining) remaining = (size_t)affordable;
   }
-  if (a->state & (TOFT_INSTRUMENTED | TOFT_IS_HARDENED | TOFT_IS_SUBJECT))
-    remaining = toft_observe_limit(a, remaining, &slow_rewinds);
+  if (a->state & (TOFT_INSTRUMENTED | TOFT_IS_SUBJECT)) remaining = toft_observe_limit(a, remaining, &slow_rewinds);
   a->head.limit = a->head.cursor + (sealed ? 0 : remaining);
   a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | slow_rewinds;
   TOFT_VERIFY(arena, a);
@@ -151,8 +144,6 @@ static void toft_update_round_peak(toft_state *a, uint64_t live) {
 /* A source that extends blocks in place provides one block only; its offset is not staggered, as it would depend on
  * the size. */
 static size_t toft_block_offset(const toft_block_header *b) {
-  if (TOFT_UNLIKELY(toft_is_guarded(b->source)))
-    return (size_t)(toft_guard_of(b)->start - (const unsigned char *)(const void *)b);
   if (b->kind != TOFT_BLOCK_REGULAR || (b->source != NULL && b->source->extend != NULL)) return TOFT_HEADER;
   return toft_stagger(b->size, b->index);
 }
@@ -163,7 +154,6 @@ static unsigned char *toft_block_start(const toft_state *a, toft_block_header *b
 
 static unsigned char *toft_block_end(const toft_state *a, toft_block_header *b) {
   if (b == &a->initial) return a->initial_end;
-  if (TOFT_UNLIKELY(toft_is_guarded(b->source))) return toft_guard_of(b)->end;
   if (toft_block_offset(b) == TOFT_HEADER && (b->kind != TOFT_BLOCK_REGULAR || b->source->extend != NULL))
     return (unsigned char *)b + b->size;
   return (unsigned char *)b + toft_block_offset(b) + toft_usable(b->size);
@@ -416,12 +406,6 @@ static toft_block_header *toft_block_pop(toft_state *a) {
 
 /* ---- cleanups ---- */
 
-/* In a hardened arena an overflow must not reach the function's pointer. */
-static void toft_cleanup_drop(toft_state *a, toft_cleanup_node *node) {
-  if (node->user.fn != toft_release_adopted) toft_os_heap_put(node);
-  toft_set_limit(a); /* its canary covers the list */
-}
-
 /* Runs the cleanups registered after `epoch`, newest first, each once, up to the first one whose function is `until`,
  * which is removed and whose argument is returned. The arena is sealed and refuses ops during it, and then stays so.
  * NULL: there is none, or `until` is NULL. */
@@ -439,7 +423,6 @@ static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*unti
       (void)toft_count_detached(a, node->user.arg, 0, TOFT_DETACHED_REMOVED);
     }
     toft_cleanup run = node->user;
-    if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) toft_cleanup_drop(a, node);
     if (run.fn == NULL) continue;
     if (run.fn == until) return run.arg;
     run.fn(run.arg);

@@ -9,7 +9,6 @@
 #include "arena_state.h"
 #include "block_cache.c"
 #include "blocks.c"
-#include "guarded.c"
 #include "hooks.h"
 #include "ops.c"
 #include "policy.c"
@@ -45,8 +44,6 @@ static toft_state *toft_create_from(toft_source *source, uint32_t state) {
     return NULL;
   }
   if (block == NULL) return NULL;
-  if (toft_is_guarded(source))
-    return toft_init(block, toft_guard_of(block)->start, toft_guard_of(block)->end, TOFT_BLOCK_MIN, source, state);
   return toft_init_in_block(block, source, state);
 }
 
@@ -91,10 +88,9 @@ toft_arena *toft_create_with(const toft_options *given) {
   if (given == NULL) return toft_create();
   if (given->size < 2 * sizeof(void *)) return NULL;
   memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's structure is shorter */
-  if ((o.flags & ~(uint32_t)(TOFT_CHECKED | TOFT_HARDENED)) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
+  if ((o.flags & ~(uint32_t)TOFT_CHECKED) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
   toft_source *source = o.source != NULL || o.buffer != NULL ? o.source : &toft_heap_source;
   if (o.flags != 0 && toft_region_under(source) != NULL) return NULL;
-  if (o.flags & TOFT_HARDENED) source = toft_hardened_source(source);
   if (o.buffer == NULL) source = toft_source_for_arena(source);
   toft_arena *head = NULL;
   if (o.buffer != NULL) {
@@ -121,7 +117,6 @@ toft_arena *toft_create_with(const toft_options *given) {
     return NULL;
   }
   size_t switches = (o.flags & TOFT_CHECKED) || (a->state & TOFT_IS_CHECKED) ? TOFT_PROCESS_CHECKS : 0;
-  if (o.flags & TOFT_HARDENED) switches |= TOFT_PROCESS_HARDENED;
   toft_set_limit(a);
   if (switches != 0) a = toft_observe_created(a, switches | TOFT_SWITCHED_BY_OPTION);
   return a != NULL ? head : NULL;
@@ -145,7 +140,6 @@ static void toft_put_initial(toft_state *a) {
 static void toft_release_all(toft_state *a) {
   toft_run_cleanups(a, 0);
   if (TOFT_UNLIKELY(a->state & TOFT_OBSERVED)) (void)toft_observe_free(a, 0, TOFT_BY_RELEASE);
-  if (a->state & TOFT_IS_HARDENED) toft_mark_all_freed(a, 1);
   while (a->newest != &a->initial) {
     toft_block_header *b = a->newest;
     a->newest = b->next;
@@ -159,7 +153,7 @@ static void toft_release_all(toft_state *a) {
 
 static TOFT_COLD void toft_release_slow(toft_state *a) {
   if (a->state & TOFT_CACHE_OWNED) return;
-  if (toft_is_pristine(a)) {
+  if (a->state & TOFT_PRISTINE) {
     toft_put_initial(a);
     return;
   }

@@ -1,4 +1,4 @@
-/* The functions of debug/ that the core calls. An arena is observed once its checks, meters or hardening are on: its
+/* The functions of debug/ that the core calls. An arena is observed once its checks or meters are on: its
  * table is the one of debug/observed.c, and TOFT_OBSERVED is set. An arena that is not observed calls the first one
  * only, when it is created or released; its operations test a flag at most.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
@@ -11,9 +11,8 @@
 enum {
   TOFT_PROCESS_CHECKS = 2,
   TOFT_PROCESS_METERS = 4,
-  TOFT_PROCESS_HARDENED = 8,
   TOFT_PROCESS_HAS_TOOL = 16,  /* with CHECKS: because of a sanitizer or Valgrind, and not by the environment */
-  TOFT_SWITCHED_BY_OPTION = 32 /* with CHECKS and HARDENED: for one arena, by the options of its creation */
+  TOFT_SWITCHED_BY_OPTION = 32 /* with CHECKS: for one arena, by the options of its creation */
 };
 static size_t toft_process_switches(void);
 /* A new arena with switches on. NULL: no memory for the checks; the arena is released. */
@@ -21,7 +20,7 @@ static toft_state *toft_observe_created(toft_state *a, size_t switches);
 /* The table's `set`, but for budgets. */
 static int toft_observe_set(toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len);
 
-/* Parts of toft_sync_in and toft_set_limit. Precondition: TOFT_IS_HARDENED or TOFT_IS_SUBJECT; for the second also
+/* Parts of toft_sync_in and toft_set_limit. Precondition: TOFT_IS_SUBJECT; for the second also
  * TOFT_INSTRUMENTED. The second returns how many of `remaining` bytes the inline path may hand out, and sets
  * *slow_rewinds if rewinds must take the slow path. */
 static void toft_observe_sync(toft_state *a);
@@ -45,7 +44,7 @@ static int toft_observe_detached(toft_state *a, const void *what, size_t bytes, 
  * TOFT_BY_RELEASE: the arena itself is released. */
 enum { TOFT_BY_REWIND, TOFT_BY_RESET, TOFT_BY_RELEASE };
 static int toft_observe_free(toft_state *a, uintptr_t epoch, int by);
-/* The bytes of [from, to) were freed: fills them if the arena is checked or hardened, and poisons them if checked. */
+/* The bytes of [from, to) were freed: fills them if the arena is checked, and poisons them. */
 static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to);
 /* The bytes of b from `kept` on go back to the source. Returns 1 if the block went to the quarantine, which returns it
  * later. The initial block with 0 bytes kept: the arena ends. */

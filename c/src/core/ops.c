@@ -253,10 +253,7 @@ static void toft_link_cleanup(toft_state *a, toft_cleanup_node *node, void (*fn)
   a->cleanups = node;
 }
 
-/* In a hardened arena an overflow must not reach the function's pointer. */
 static toft_cleanup_node *toft_cleanup_take(toft_state *a) {
-  if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED))
-    return (toft_cleanup_node *)toft_os_heap_take(sizeof(toft_cleanup_node), 16);
   return (toft_cleanup_node *)toft_alloc_slow(a, sizeof(toft_cleanup_node), 8);
 }
 

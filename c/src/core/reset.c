@@ -100,10 +100,9 @@ static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
   a->first_size = r.first_size;
 }
 
-/* `releasing`: not the blocks that become inaccessible. */
-static void toft_mark_all_freed(toft_state *a, int releasing) {
+static void toft_mark_all_freed(toft_state *a) {
   for (toft_block_header *b = a->newest; b != NULL && (a->state & (TOFT_OBSERVED | TOFT_CLEARS)) != 0; b = b->next)
-    if (!releasing || !toft_is_guarded(b->source)) toft_freed(a, toft_block_start(a, b), toft_block_used_end(a, b));
+    toft_freed(a, toft_block_start(a, b), toft_block_used_end(a, b));
 }
 
 static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
@@ -118,7 +117,7 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
     toft_update_round_peak(a, a->live);
     toft_run_cleanups(a, 0);
     if (TOFT_UNLIKELY(a->state & TOFT_OBSERVED)) code = toft_observe_free(a, 0, TOFT_BY_RESET);
-    toft_mark_all_freed(a, 0);
+    toft_mark_all_freed(a);
     toft_retain_blocks(a, policy, keep);
     a->live = 0;
     toft_portion_return(a);

@@ -8,12 +8,6 @@
 #include "ops.c"
 #include "policy.c"
 
-/* Bytes that the block occupies; for a guarded one those that are accessible. */
-static size_t toft_block_bytes(const toft_state *a, toft_block_header *b) {
-  if (TOFT_LIKELY(!toft_is_guarded(b->source))) return b->size;
-  return toft_os_page(1) + toft_os_page((size_t)(toft_block_end(a, b) - toft_block_start(a, b)));
-}
-
 /* Bytes in use. An idle initial block has none, although its cursor is at its end. */
 static size_t toft_block_used(const toft_state *a, toft_block_header *b) {
   if (b == &a->initial && (a->state & TOFT_INITIAL_IDLE)) return 0;
@@ -42,9 +36,9 @@ static int toft_op_contains(const toft_arena *head, const void *p) {
 /* Adds the block statistics of a and of the arenas it adopted. */
 static void toft_add_stats(const toft_state *a, toft_stats *s) {
   for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
-    s->reserved += toft_block_bytes(a, b);
+    s->reserved += b->size;
     s->blocks++;
-    s->wasted += toft_block_bytes(a, b) - toft_block_used(a, b);
+    s->wasted += b->size - toft_block_used(a, b);
     if (b == a->current) s->wasted -= (size_t)(a->end - a->head.cursor);
   }
   s->reserved += a->spare_bytes;

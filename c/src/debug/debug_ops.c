@@ -366,11 +366,11 @@ static void toft_block_log_release(toft_checks *c, const toft_block_header *b) {
 }
 
 static unsigned char *toft_first_byte(const toft_state *a, toft_block_header *b) {
-  return b == &a->initial || toft_is_guarded(b->source) ? toft_block_start(a, b) : (unsigned char *)b + TOFT_HEADER;
+  return b == &a->initial ? toft_block_start(a, b) : (unsigned char *)b + TOFT_HEADER;
 }
 
 static unsigned char *toft_last_byte(const toft_state *a, toft_block_header *b) {
-  return b == &a->initial || toft_is_guarded(b->source) ? toft_block_end(a, b) : (unsigned char *)b + b->size;
+  return b == &a->initial ? toft_block_end(a, b) : (unsigned char *)b + b->size;
 }
 
 /* Ends the checks. The inline path will hand out filled bytes, so all unallocated memory is unpoisoned. */

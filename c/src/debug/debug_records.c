@@ -136,7 +136,6 @@ static int toft_report_written(toft_state *a, int kind, const toft_record *r, co
 
 /* The slow path of toft_debug_begin_call. */
 static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site) {
-  if ((a->canary != 0 || (a->state & TOFT_IS_HARDENED)) && !toft_check_canary(a, op, site)) return 0;
   toft_checks *c = a->checks;
   toft_call_info call = toft_call_begun(op, site);
   size_t me = call.thread, pinned = TOFT_LOAD(&c->pinned_thread), other = 0;
@@ -315,7 +314,6 @@ static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned c
     toft_fill_freed(from, to);
   } else if (a->checks != NULL && from < to) {
     toft_unpoison(from, (size_t)(to - from));
-    if (a->state & TOFT_IS_HARDENED) memset(from, TOFT_POISON_FREED, (size_t)(to - from));
   }
 }
 

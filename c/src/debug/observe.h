@@ -18,9 +18,6 @@ TOFT_INLINE void toft_debug_end_call(toft_state *a);
 /* observed.c: sets TOFT_OBSERVED and the arena's table after a switch changed. */
 static void toft_update_observed(toft_state *a);
 
-/* hardened.c: 0: the state was overwritten, which was reported; the arena refuses every call. */
-static int toft_check_canary(toft_state *a, const char *op, uintptr_t site);
-
 /* process_profile.c: another arena adopted this one, or it ends: the process's profile counts its live bytes there. */
 static void toft_profile_remove(toft_state *a);
 

@@ -1,4 +1,4 @@
-/* Observed arenas: the table of an arena whose checks, meters or hardening are on. Each operation brackets the one of
+/* Observed arenas: the table of an arena whose checks or meters are on. Each operation brackets the one of
  * the core, on the same state, as an instrument does. And the functions that the core calls within its operations.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_DEBUG_OBSERVED_C
@@ -9,7 +9,6 @@
 #include "../core/stats.c"
 #include "accounting.c"
 #include "debug_ops.c"
-#include "hardened.c"
 #include "process_profile.c"
 #include "quarantine.c"
 #include "sampling.c"
@@ -17,18 +16,12 @@
 
 /* ---- called by the core ---- */
 
-static void toft_observe_sync(toft_state *a) {
-  if ((a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED | TOFT_IS_SUBJECT)) == TOFT_IS_SUBJECT)
-    toft_subject_read(a);
-  else
-    (void)toft_check_canary(a, "", 0);
-}
+static void toft_observe_sync(toft_state *a) { toft_subject_read(a); }
 
 static TOFT_NOINLINE size_t toft_observe_limit(toft_state *a, size_t remaining, uintptr_t *slow_rewinds) {
   if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, slow_rewinds);
   if (a->state & TOFT_IS_SUBJECT) toft_subject_write(a, a->state & TOFT_SEALED ? 0 : remaining);
-  if (a->state & TOFT_IS_HARDENED) toft_set_canary(a);
-  if (a->state & (TOFT_IS_SUBJECT | TOFT_IS_HARDENED)) *slow_rewinds = 1; /* an inline free fills nothing */
+  if (a->state & TOFT_IS_SUBJECT) *slow_rewinds = 1; /* an inline free fills nothing */
   return remaining;
 }
 
@@ -73,28 +66,13 @@ static TOFT_NOINLINE int toft_observe_put(toft_state *a, toft_block_header *b, s
   return b != &a->initial ? toft_quarantine_block(a, b) : toft_quarantine_initial(a, a->initial_size);
 }
 
-/* By the environment an arena on the heap gets a guarded source: one in a buffer for its further blocks, another one
- * anew. NULL: no memory. */
-static TOFT_RARE toft_state *toft_guard_created(toft_state *a) {
-  toft_source *guarded = toft_hardened_source(a->source);
-  if (guarded == a->source) return a;
-  if (a->state & TOFT_IN_BUFFER) {
-    a->source = guarded;
-    return a;
-  }
-  toft_put_initial(a);
-  return toft_create_from(guarded, 0);
-}
-
 static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_t switches) {
   int by_option = (switches & TOFT_SWITCHED_BY_OPTION) != 0;
-  if ((switches & TOFT_PROCESS_HARDENED) && !by_option && (a = toft_guard_created(a)) == NULL) return NULL;
   toft_sync_in(a);
   /* A buffer's arena need not be released; checked, it would leave the buffer inaccessible to the tool. */
   if ((switches & TOFT_PROCESS_HAS_TOOL) && (a->state & TOFT_IN_BUFFER)) switches &= ~(size_t)TOFT_PROCESS_CHECKS;
   if (switches & TOFT_PROCESS_METERS) toft_begin_process_meters(a);
-  if (((switches & TOFT_PROCESS_CHECKS) && toft_begin_checks(a) != TOFT_OK) ||
-      ((switches & TOFT_PROCESS_HARDENED) && toft_begin_hardening(a) != TOFT_OK)) {
+  if ((switches & TOFT_PROCESS_CHECKS) && toft_begin_checks(a) != TOFT_OK) {
     toft_portion_end(a);
     toft_put_initial(a);
     return NULL;

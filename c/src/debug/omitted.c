@@ -18,7 +18,6 @@
 #define TOFT_DEBUG_DEBUG_OPS_C
 #define TOFT_DEBUG_QUARANTINE_C
 #define TOFT_DEBUG_DEBUG_API_C
-#define TOFT_DEBUG_HARDENED_C
 #define TOFT_RECYCLER_RECYCLER_CHECKED_C
 
 static size_t toft_process_switches(void) { return 0; }
@@ -59,9 +58,6 @@ static int toft_quarantine_block(toft_state *a, toft_block_header *b) { return (
 static int toft_quarantine_initial(toft_state *a, size_t size) { return (void)a, (void)size, 0; }
 static void toft_checks_shrink_initial(toft_state *a, unsigned char *end) { (void)a, (void)end; }
 static void toft_attribute_call(const toft_arena *a, uintptr_t site) { (void)a, (void)site; }
-static int toft_begin_hardening(toft_state *a) { return (void)a, TOFT_ENOSYS; }
-static void toft_set_canary(toft_state *a) { (void)a; }
-static int toft_check_canary(toft_state *a, const char *by, uintptr_t site) { return (void)a, (void)by, (void)site, 1; }
 static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size) {
   (void)arena;
   memcpy(base, &size, sizeof size);

@@ -202,7 +202,7 @@ static int toft_quarantine_block(toft_state *a, toft_block_header *b) {
   size_t size = b->size;
   (void)toft_verify_block_log(a, *toft_block_log_of(c, b));
   int kept = (a->state & TOFT_IS_CHECKED) && b->source == &toft_heap_source && toft_quarantine_push(c, b, b, size, 0);
-  if (!kept && !toft_is_guarded(b->source)) toft_unpoison(b, size);
+  if (!kept) toft_unpoison(b, size);
   toft_block_log_release(c, b);
   return kept;
 }

@@ -345,11 +345,6 @@ static TOFT_RARE void toft_put_kind(toft_text_writer *t, const toft_report *f, c
       toft_put_text(t, " bytes of a soft budget of ");
       toft_put_number(t, f->claimed_size, 10);
       break;
-    case TOFT_FOUND_OVERWRITTEN:
-      toft_put_text(t, "overwritten arena: the canary in the head");
-      toft_put_address(t, f);
-      toft_put_text(t, " is wrong; the arena refuses every call");
-      break;
     default: toft_put_outside(t, f); break; /* TOFT_FOUND_OUTSIDE */
   }
 }
@@ -426,7 +421,7 @@ static const char *const toft_kind_names[] = {"",
                                               "use-after-release",
                                               "refused-release",
                                               "budget",
-                                              "overwritten-arena",
+                                              "",
                                               "outside"};
 
 static void toft_json_site_call(toft_json *j, uintptr_t site) {
@@ -555,11 +550,8 @@ static size_t toft_read_environment(void) {
   if (v == NULL && toft_has_memory_tool()) s |= TOFT_PROCESS_CHECKS | TOFT_PROCESS_HAS_TOOL;
   if (toft_read_process_meters(&reports)) s |= TOFT_PROCESS_METERS;
   toft_check_switch_aborts = v != NULL && toft_equals_ignoring_case(v, "abort");
-  v = toft_os_env("TOFT_HARDENED");
-  if (toft_is_on(v)) s |= TOFT_PROCESS_HARDENED;
-  toft_check_switch_aborts |= v != NULL && toft_equals_ignoring_case(v, "abort");
   toft_findings_objects = toft_copy_path(toft_os_env("TOFT_FINDINGS_JSON"));
-  int expected = (reports || (s & (TOFT_PROCESS_CHECKS | TOFT_PROCESS_HARDENED))) && toft_findings_objects == NULL;
+  int expected = (reports || (s & TOFT_PROCESS_CHECKS)) && toft_findings_objects == NULL;
   toft_read_findings_file(toft_os_env("TOFT_FINDINGS"), expected);
   return s;
 }

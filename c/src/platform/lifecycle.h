@@ -21,7 +21,6 @@ static void toft_background_thread_end(void);    /* core/background.c: ends the 
 static void toft_leases_unload(void);            /* threads/lease.c: the default cache of leases */
 static void toft_registry_end(void);             /* debug/live_registry.c */
 static void toft_quarantine_flush(size_t bytes); /* debug/quarantine.c: until at most `bytes` are held */
-static void toft_guarded_end(void);              /* core/guarded.c: unmaps what it kept */
 static void toft_findings_end(void);             /* debug/reports.c */
 
 /* Registers handlers that take the library's locks around a fork. Idempotent. */

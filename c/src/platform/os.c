@@ -430,7 +430,6 @@ __attribute__((destructor)) static void toft_os_unload(void) {
   toft_leases_unload();
   toft_registry_end();
   toft_quarantine_flush(0);
-  toft_guarded_end();
   toft_findings_end();
   toft_cache_end();
 #ifdef _WIN32

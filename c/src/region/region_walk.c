@@ -1,5 +1,5 @@
-/* The live content of a region: the used parts of the blocks of its arenas, and the objects of the recyclers that it
- * made. SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The live content of a region: the used parts of the blocks of its arenas, and the objects of its recyclers.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_REGION_REGION_WALK_C
 #define TOFT_REGION_REGION_WALK_C
 

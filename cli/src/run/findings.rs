@@ -28,7 +28,6 @@ const KINDS: [(&str, &str); 18] = [
     ("two-threads", "two threads at once"),
     ("wrong-thread", "wrong thread"),
     ("refused-release", "refused release"),
-    ("overwritten-arena", "overwritten arena"),
     ("outside", "pointer out of a region"),
     ("leak", "leak"),
     ("budget", "over budget"),

@@ -70,7 +70,7 @@ pub struct Arguments {
     out: Option<PathBuf>,
     /// Ends with exit code 3 if there is a finding of this kind: any, budget, leak, overrun, underrun, late-write, double-free,
     /// bad-free, wrong-size, foreign-pointer, stale-mark, wrong-thread, two-threads, use-after-release, double-release,
-    /// refused-release, overwritten-arena, outside, lost.
+    /// refused-release, outside, lost.
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = findings::wanted)]
     fail_on: Vec<String>,
     /// The program and its arguments.

@@ -1,3 +1,3 @@
-/* The second copy of the library, cb0cbf3f012ac366. Made by scripts/amalgamate.
+/* The second copy of the library, 4aa8b2f501995e70. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"
