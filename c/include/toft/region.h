@@ -62,7 +62,14 @@
  * each, and both may restore theirs. If the caller's memory is shared (MAP_SHARED, of a file too), they have one
  * region, which they use in turns: both may restore the checkpoints from before the fork, a later one belongs to the
  * process that made it, and one of them releases the region. A process that was not forked from the creator cannot use
- * it.
+ * it, but may read what is published.
+ *
+ * PUBLISHED CONTENT. While one thread uses a region, others may load the root and read what it leads to: threads, and
+ * processes that map the caller's memory at the same address, read-only and without the library. To set the root is an
+ * atomic store that releases, and to return it an atomic load that acquires, so that a reader sees the old content or
+ * the new one, and all that was written before the root was set. The condition: content that a root has led to is not
+ * written, freed or restored while it may have readers. New content is added to it, and then the root is set.
+ * docs/published.md has a writer and readers.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_REGION_H
@@ -123,7 +130,10 @@ TOFT_API TOFT_NODISCARD toft_malloc *toft_region_malloc(toft_region *r);
 /* Returns the source of the region's blocks: see above, THE SOURCE. Its take returns NULL when the range is full. */
 TOFT_API struct toft_source *toft_region_source(toft_region *r);
 
-/* Set and return a pointer to the content, NULL at first; it is a part of the content. */
+/* Set and return a pointer to the content, NULL at first; it is a part of the content. Any thread may call
+ * toft_region_root. The pointer lies TOFT_REGION_ROOT_OFFSET bytes behind the start of the range, which is the address
+ * of the region: see above, PUBLISHED CONTENT. */
+#define TOFT_REGION_ROOT_OFFSET 64
 TOFT_API void toft_region_set_root(toft_region *r, void *root);
 TOFT_API void *toft_region_root(const toft_region *r);
 

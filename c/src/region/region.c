@@ -55,21 +55,25 @@ typedef struct toft_region_control {
 /* At the start of the range, so that a restore brings it back too. */
 struct toft_region {
   toft_source source; /* first: the source of its blocks */
+  unsigned char unused[TOFT_REGION_ROOT_OFFSET - sizeof(toft_source)];
+  void *root; /* atomic. Readers load it: what changes with each block lies in other cache lines */
   toft_region_control *control;
-  unsigned char *base, *top; /* blocks lie below top */
-  unsigned char *high;       /* the highest top so far */
-  toft_map map;              /* of free memory */
-  size_t used;               /* bytes of blocks, and of this header */
-  toft_region_arena_link *arenas;
-  toft_region_recycler_block *recyclers;
-  uint64_t arena_count;
+  unsigned char *base;
   unsigned char *omitted, *omitted_end; /* by toft_freeze_omit */
-  void *root;
-  uint64_t first_map[TOFT_MAP_BYTES(TOFT_REGION_MAP_WORDS) / 8]; /* while that suffices, else it is unused */
+  toft_region_recycler_block *recyclers;
+  toft_region_arena_link *arenas;
+  uint64_t arena_count;
+  unsigned char *top;  /* blocks lie below it */
+  unsigned char *high; /* the highest top so far */
+  size_t used;         /* bytes of blocks, and of this header */
+  toft_map map;        /* of free memory */
+  /* While that suffices, else it is unused. */
+  uint64_t first_map[TOFT_MAP_BYTES(TOFT_REGION_MAP_WORDS) / 8];
 };
 
 #define TOFT_REGION_HEADER ((size_t)TOFT_BLOCK_MIN)
 TOFT_STATIC_ASSERT(region_header, sizeof(struct toft_region) <= TOFT_REGION_HEADER);
+TOFT_STATIC_ASSERT(region_root, offsetof(struct toft_region, root) == TOFT_REGION_ROOT_OFFSET);
 
 static toft_state *toft_region_arena_of(toft_region_arena_link *link) {
   return (toft_state *)(void *)((unsigned char *)link - TOFT_REGION_LINK);
@@ -368,8 +372,8 @@ toft_recycler *toft_region_recycler(toft_region *r) { return toft_region_recycle
 
 toft_malloc *toft_region_malloc(toft_region *r) { return (toft_malloc *)(void *)toft_region_recycler_in(r); }
 
-void toft_region_set_root(toft_region *r, void *root) { r->root = root; }
-void *toft_region_root(const toft_region *r) { return r->root; }
+void toft_region_set_root(toft_region *r, void *root) { TOFT_STORE_POINTER_RELEASE(void, &r->root, root); }
+void *toft_region_root(const toft_region *r) { return TOFT_LOAD_POINTER_ACQUIRE(void, &r->root); }
 
 void toft_region_trim(toft_region *r) {
   toft_region_control *c = r->control;
