@@ -148,7 +148,7 @@ pub use arenas::options::Options;
 pub use arenas::owner::{Owner, Root};
 pub use arenas::promote::Promote;
 #[cfg(feature = "region")]
-pub use arenas::region::{Region, RegionMemory, Restorable};
+pub use arenas::region::{Checkpoint, CheckpointInfo, Region, RegionMemory, Restorable, StaleCheckpoint};
 pub use arenas::scope::Scope;
 #[cfg(feature = "std")]
 pub use arenas::sources::{Limited, Pages, Reserve};

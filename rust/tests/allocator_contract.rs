@@ -19,8 +19,8 @@ use std::sync::atomic::AtomicUsize;
 
 use random::Random;
 use toft::{
-    ArcArena, Arena, Blocks, Counted, Heap, Leases, Memory, Pages, RcArena, Recycler, SharedArena, SyncRecycler,
-    TaskArena,
+    ArcArena, Arena, Blocks, Counted, Heap, Leases, Memory, Pages, RcArena, Recycler, Region, SharedArena,
+    SyncRecycler, TaskArena,
 };
 
 const SEEDS: u64 = if cfg!(miri) { 1 } else { 3 };
@@ -265,10 +265,12 @@ fn counted_handles() {
 
 #[test]
 fn memories() {
+    toft::root!(struct Nothing => ());
     for seed in 0..SEEDS {
         drive(&ByMemory(Heap), seed);
         drive(&ByMemory(Blocks(Heap)), seed);
         drive(&ByMemory(Blocks(Pages::new())), seed);
+        Region::<Nothing>::new(1 << 28, |_| ()).unwrap().with_mut(|(), memory| drive(&ByMemory(memory), seed));
     }
 }
 

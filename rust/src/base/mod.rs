@@ -19,7 +19,7 @@ pub(crate) mod report;
 pub(crate) mod source;
 #[cfg(all(feature = "std", any(feature = "leases", feature = "recycler")))]
 pub(crate) mod thread_hint;
-#[cfg(feature = "diagnostics")]
+#[cfg(any(feature = "diagnostics", feature = "region"))]
 pub(crate) mod try_box;
 
 /// Loads of a held lock before the thread yields. The tests in `loom/` compile `lock.rs` with their own of these three.

@@ -46,6 +46,7 @@ thread_local! {
     /// Bytes that this thread allocated, less those that it freed.
     static NET: Cell<isize> = const { Cell::new(0) };
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+    static SERVED: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
 unsafe extern "C" {
@@ -83,6 +84,14 @@ pub fn forgive(blocks: usize) {
 /// Allocations of this thread so far: the harness allocates on other threads at any time.
 pub fn allocations() -> usize {
     ALLOCATIONS.get()
+}
+
+/// Runs `f`, of which so many allocations are served, and the next ones refused.
+pub fn serving<R>(count: usize, f: impl FnOnce() -> R) -> R {
+    SERVED.set(count);
+    let result = f();
+    SERVED.set(usize::MAX);
+    result
 }
 
 /// Runs `f`, which must free on this thread all that it allocates, except for the thread's cache.
@@ -148,7 +157,8 @@ unsafe impl GlobalAlloc for Strict {
         if layout.size() == 0 {
             fail("size 0", layout, 0);
         }
-        let Some((whole, front)) = whole(layout) else { return std::ptr::null_mut() };
+        let served = SERVED.try_with(|n| n.replace(n.get().saturating_sub(1)) != 0);
+        let Some((whole, front)) = whole(layout).filter(|_| served != Ok(false)) else { return std::ptr::null_mut() };
         let base = System.alloc(whole);
         if base.is_null() {
             return base;

@@ -62,24 +62,24 @@ fn the_memory_of_another_region() {
     });
 }
 
-fn escapes_with() {
+fn escapes_with(saved: toft::Checkpoint) {
     let mut region = Region::<Numbers>::new(1 << 16, |memory| List::new_in(memory)).unwrap();
     let first: Option<&u32> = region.with(|numbers| numbers.first()); //~ lifetime may not liv | lifetime may not liv
-    region.restore();
+    region.restore(saved).unwrap();
     println!("{first:?}");
 }
 
-fn the_content_is_taken_out() {
+fn the_content_is_taken_out(saved: toft::Checkpoint) {
     let mut region = Region::<Numbers>::new(1 << 16, |memory| List::new_in(memory)).unwrap();
     let mut out = None;
     region.with_mut(|numbers, memory| out = Some(std::mem::replace(numbers, List::new_in(memory)))); //~ E0521
-    region.restore();
+    region.restore(saved).unwrap();
 }
 
-fn a_restore_during_a_change() {
+fn a_restore_during_a_change(saved: toft::Checkpoint) {
     let mut region = Region::<Numbers>::new(1 << 16, |memory| List::new_in(memory)).unwrap();
     let other = &mut region;
-    region.with_mut(|_, _| other.restore()); //~ E0499
+    region.with_mut(|_, _| other.restore(saved)); //~ E0499
 }
 
 fn a_struct_with_memory_of_the_heap() {
