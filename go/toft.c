@@ -1,24 +1,7 @@
 /* Toft 0.1.0, the library of two files. Made by scripts/amalgamate: do not edit.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
-#define TOFT_OMIT_POOLS 1
 #define TOFT_OMIT_RECYCLER 1
 #define TOFT_OMIT_THREADS 1
-#ifndef TOFT_PLATFORM_SYSTEM_C
-#define TOFT_PLATFORM_SYSTEM_C
-#ifndef TOFT_PLATFORM_BASE_H
-#define TOFT_PLATFORM_BASE_H
-#ifdef TOFT_NO_OS
-#undef TOFT_OMIT_CHECKS
-#undef TOFT_OMIT_METERS
-#undef TOFT_OMIT_PAGE_CACHE
-#undef TOFT_OMIT_POOLS
-#undef TOFT_OMIT_THREADS
-#define TOFT_OMIT_CHECKS 1
-#define TOFT_OMIT_METERS 1
-#define TOFT_OMIT_PAGE_CACHE 1
-#define TOFT_OMIT_POOLS 1
-#define TOFT_OMIT_THREADS 1
-#endif
 #if !defined(_WIN32) && !defined(_DEFAULT_SOURCE)
 #define _DEFAULT_SOURCE 1
 #endif
@@ -39,8 +22,6 @@
 #endif
 #define TOFT_KIB ((size_t)1024)
 #define TOFT_MIB ((size_t)1024 * 1024)
-#endif
-#ifndef TOFT_NO_OS
 #include <errno.h>
 #if defined(_WIN32)
 typedef int toft_size_signal;
@@ -72,9 +53,7 @@ extern int toft_getentropy(void *to, size_t size) __asm__("getentropy") __attrib
 #else
 #define toft_getentropy getentropy
 #endif
-#ifndef TOFT_SYSTEM
 #define TOFT_SYSTEM(call) call
-#endif
 #define toft_sys_close TOFT_SYSTEM(close)
 #define toft_sys_fdopen TOFT_SYSTEM(fdopen)
 #define toft_sys_madvise TOFT_SYSTEM(madvise)
@@ -109,12 +88,6 @@ static void toft_drop_size_signal(const toft_size_signal *s) {
   errno = error;
 }
 #endif
-#endif
-#endif
-#ifndef TOFT_PLATFORM_OS_C
-#define TOFT_PLATFORM_OS_C
-#ifndef TOFT_PLATFORM_LIFECYCLE_H
-#define TOFT_PLATFORM_LIFECYCLE_H
 static void toft_cache_end(void);
 static void toft_pool_drop_kept(void);
 static void toft_thread_release_leases(void);
@@ -128,46 +101,10 @@ static void toft_quarantine_flush(size_t bytes);
 static void toft_findings_end(void);
 static void toft_arm_fork(void);
 static void toft_threads_at_fork(int phase);
-#endif
 #define TOFT_HUGE_PAGE (2 * TOFT_MIB)
 static int toft_os_arm_thread_exit(void);
 static size_t toft_os_unloading;
-#ifdef TOFT_NO_OS
-#ifndef TOFT_PLATFORM_NO_OS_C
-#define TOFT_PLATFORM_NO_OS_C
-#ifndef TOFT_HEAP_ALLOC
-#define TOFT_HEAP_ALLOC(size, align) ((void)(size), (void)(align), (void *)NULL)
-#define TOFT_HEAP_FREE(pointer) ((void)(pointer))
-#endif
-static size_t toft_os_page(size_t n) { return (n + 4095) & ~(size_t)4095; }
-static void *toft_os_heap_take(size_t size, size_t align) { return TOFT_HEAP_ALLOC(size, align); }
-static void toft_os_heap_put(void *p) { TOFT_HEAP_FREE(p); }
-static void *toft_os_map(size_t size, int huge) {
-  (void)huge;
-  return TOFT_HEAP_ALLOC(size, 4096);
-}
-static int toft_os_unmap(void *p, size_t size) {
-  (void)size;
-  TOFT_HEAP_FREE(p);
-  return 1;
-}
-static void toft_os_discard(void *p, size_t size) { (void)p, (void)size; }
-static int toft_os_forget(unsigned char *p, size_t size) { return (void)p, (void)size, 0; }
-static void *toft_os_reserve(size_t size) {
-  (void)size;
-  return NULL;
-}
-static int toft_os_commit(void *p, size_t size) {
-  (void)p, (void)size;
-  return 0;
-}
-static int toft_os_decommit(void *p, size_t size) { return (void)p, (void)size, 0; }
-static void toft_os_yield(void) {}
-static int toft_os_fence_register(void) { return 0; }
-#define TOFT_OS_CAN_SPLIT 0
-static int toft_os_arm_thread_exit(void) { return 1; }
-#endif
-#elif defined(_WIN32)
+#if   defined(_WIN32)
 #include <malloc.h>
 #include <windows.h>
 static size_t toft_os_page(size_t n) { return (n + 0xffff) & ~(size_t)0xffff; }
@@ -444,7 +381,6 @@ static int toft_os_arm_thread_exit(void) {
   return toft_os_have_key && pthread_setspecific(toft_os_key, &toft_os_key) == 0;
 }
 #endif
-#ifndef TOFT_NO_OS
 static TOFT_COLD size_t toft_os_env_number(const char *name, size_t otherwise) {
   const char *text = toft_os_env(name);
   if (text == NULL || *text < '0' || *text > '9') return otherwise;
@@ -454,7 +390,6 @@ static TOFT_COLD size_t toft_os_env_number(const char *name, size_t otherwise) {
   unsigned shift = unit != NULL ? ((unsigned)(unit - units) / 2 + 1) * 10 : 0;
   return n > SIZE_MAX / 2 >> shift ? SIZE_MAX / 2 : (size_t)n << shift;
 }
-#endif
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(TOFT_NO_OS)
 __attribute__((destructor)) static void toft_os_unload(void) {
   __atomic_store_n(&toft_os_unloading, 1, __ATOMIC_RELAXED);
@@ -475,20 +410,9 @@ __attribute__((destructor)) static void toft_os_unload(void) {
 #endif
 }
 #endif
-#endif
-#ifndef TOFT_PLATFORM_ATOMIC_C
-#define TOFT_PLATFORM_ATOMIC_C
-#ifndef TOFT_PLATFORM_THREAD_LOCAL_H
-#define TOFT_PLATFORM_THREAD_LOCAL_H
 #if defined(_WIN32) && defined(__GNUC__) && !defined(__clang__) && (defined(__x86_64__) || defined(__i386__))
-#ifdef __cplusplus
-extern "C" {
-#endif
 extern unsigned long _tls_index;
 extern char _tls_start[];
-#ifdef __cplusplus
-}
-#endif
 static inline void *toft_own(const void *in_template) {
   unsigned char **modules;
 #ifdef __x86_64__
@@ -503,7 +427,6 @@ static inline void *toft_own(const void *in_template) {
 #else
 #define TOFT_PER_THREAD static TOFT_THREAD_LOCAL
 #define TOFT_OWN(variable) variable
-#endif
 #endif
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ >= 11
 #pragma GCC diagnostic ignored "-Wtsan"
@@ -595,14 +518,8 @@ static size_t toft_thread_id(void) {
   if (toft_this_thread_id == 0) toft_this_thread_id = TOFT_ADD(&toft_thread_count, 1);
   return toft_this_thread_id;
 }
-#endif
-#ifndef TOFT_PLATFORM_SANITIZERS_C
-#define TOFT_PLATFORM_SANITIZERS_C
 #if defined(__ELF__) && (defined(__GNUC__) || defined(__clang__))
 #define TOFT_TOOL(name) __asm__(name) __attribute__((weak))
-#ifdef __cplusplus
-extern "C" {
-#endif
 extern void toft_asan_poison(const volatile void *p, size_t n) TOFT_TOOL("__asan_poison_memory_region");
 extern void toft_asan_unpoison(const volatile void *p, size_t n) TOFT_TOOL("__asan_unpoison_memory_region");
 extern void *toft_asan_find_poison(void *p, size_t n) TOFT_TOOL("__asan_region_is_poisoned");
@@ -612,9 +529,6 @@ extern void toft_tsan_acquire(void *p) TOFT_TOOL("__tsan_acquire");
 extern void toft_msan_allocated(const volatile void *p, size_t n) TOFT_TOOL("__msan_allocated_memory");
 extern void toft_lsan_register(const void *p, size_t n) TOFT_TOOL("__lsan_register_root_region");
 extern void toft_lsan_unregister(const void *p, size_t n) TOFT_TOOL("__lsan_unregister_root_region");
-#ifdef __cplusplus
-}
-#endif
 #define TOFT_CALL_TOOL(tool, p, n) ((tool) != NULL ? tool((p), (n)) : (void)0)
 #define TOFT_HAS_SANITIZER() (toft_asan_poison != NULL || toft_msan_poison != NULL)
 #else
@@ -679,9 +593,6 @@ static void toft_mark_defined(const void *p, size_t n) {
   TOFT_CALL_TOOL(toft_msan_unpoison, p, n);
   (void)p, (void)n;
 }
-#endif
-#ifndef TOFT_PLATFORM_REQUEST_C
-#define TOFT_PLATFORM_REQUEST_C
 #if !defined(_WIN32) && !defined(TOFT_NO_OS)
 #include <semaphore.h>
 #include <signal.h>
@@ -756,9 +667,6 @@ static void toft_request_after_fork(void) {}
 static void toft_request_end(void) {}
 static int toft_signal_named(const char *name) { return (void)name, 0; }
 #endif
-#endif
-#ifndef TOFT_CORE_ARENA_STATE_H
-#define TOFT_CORE_ARENA_STATE_H
 typedef struct toft_block_header toft_block_header;
 struct toft_block_header {
   toft_block_header *next;
@@ -844,9 +752,6 @@ TOFT_STATIC_ASSERT(state, sizeof(toft_state) <= 448);
 TOFT_STATIC_ASSERT(granule, sizeof(void *) <= 8);
 static void toft_release_all(toft_state *a);
 static void toft_release_adopted(void *donor);
-#endif
-#ifndef TOFT_CORE_POLICY_C
-#define TOFT_CORE_POLICY_C
 #define TOFT_CAP TOFT_MIB
 #define TOFT_MERGE (64 * TOFT_MIB)
 #define TOFT_SPARE (4 * TOFT_MIB)
@@ -883,9 +788,6 @@ static size_t toft_merged_size(uint64_t high) {
   if (high <= TOFT_CAP) return toft_pow2((size_t)high);
   return toft_min(TOFT_MERGE, toft_round((size_t)high, TOFT_CAP));
 }
-#endif
-#ifndef TOFT_CORE_RETENTION_C
-#define TOFT_CORE_RETENTION_C
 typedef struct toft_round_memory {
   uint64_t high;
   size_t others;
@@ -962,9 +864,6 @@ static toft_retention toft_decide_retention(const toft_round_memory *m, uint32_t
   }
   return r;
 }
-#endif
-#ifndef TOFT_CORE_IDLE_ACCOUNT_C
-#define TOFT_CORE_IDLE_ACCOUNT_C
 typedef struct toft_purgeable {
   struct toft_purgeable *next, *previous;
   size_t (*purge)(struct toft_purgeable *);
@@ -972,14 +871,6 @@ typedef struct toft_purgeable {
   size_t window;
 } toft_purgeable;
 enum { TOFT_SURPLUS_NONE, TOFT_SURPLUS_BLOCKS, TOFT_SURPLUS_PAGES };
-#ifdef TOFT_OMIT_PAGE_CACHE
-static void toft_account_end(void) {}
-static size_t toft_account_turn(void) { return 0; }
-TOFT_INLINE void toft_purgeable_enter(toft_purgeable *b) { (void)b; }
-TOFT_INLINE void toft_purgeable_leave(toft_purgeable *b) { (void)b; }
-static void toft_purge(size_t bytes, int all) { (void)bytes, (void)all; }
-static void toft_purge_at_fork(int phase) { (void)phase; }
-#else
 #define TOFT_ACCOUNT_STEP TOFT_MIB
 #define TOFT_ACCOUNT_MARGIN (4 * TOFT_MIB)
 #define TOFT_PAGE_WINDOW 500
@@ -1151,12 +1042,6 @@ static void toft_purge_at_fork(int phase) {
   else
     TOFT_UNLOCK(&toft_purgeables.lock);
 }
-#endif
-#endif
-#ifndef TOFT_CORE_PAGE_CACHE_C
-#define TOFT_CORE_PAGE_CACHE_C
-#ifndef TOFT_PLATFORM_HELD_C
-#define TOFT_PLATFORM_HELD_C
 #ifdef TOFT_RUNTIME
 static size_t toft_held;
 static size_t toft_heap_freed;
@@ -1167,7 +1052,6 @@ size_t toft_held_bytes(void) { return TOFT_LOAD(&toft_held); }
 #define TOFT_HELD_MORE(bytes) ((void)(bytes))
 #define TOFT_HELD_LESS(bytes) ((void)(bytes))
 #endif
-#endif
 static void *toft_page_map(size_t size) {
   void *p = toft_os_map(size, 1);
   if (p != NULL) TOFT_HELD_MORE(size);
@@ -1176,15 +1060,6 @@ static void *toft_page_map(size_t size) {
 static void toft_page_unmap(void *p, size_t size) {
   if (toft_os_unmap(p, size)) TOFT_HELD_LESS(size);
 }
-#ifdef TOFT_OMIT_PAGE_CACHE
-static void *toft_page_cache_take(size_t size) { return toft_page_map(size); }
-static void toft_page_cache_put(void *p, size_t size) { toft_page_unmap(p, size); }
-void toft_page_cache_age(void) {}
-static void toft_page_cache_drop(void) {}
-size_t toft_page_cache_limit(size_t bytes) { return (void)bytes, 0; }
-size_t toft_page_cache_window(size_t milliseconds) { return (void)milliseconds, 0; }
-size_t toft_page_cache_bytes(void) { return 0; }
-#else
 static void toft_background_thread_forget(void);
 #define TOFT_PAGE_RANGES_MAX 256
 #ifndef TOFT_PAGE_LOCK_ATTEMPTS
@@ -1391,15 +1266,9 @@ size_t toft_page_cache_window(size_t milliseconds) {
   return before;
 }
 size_t toft_page_cache_bytes(void) { return TOFT_LOAD(&toft_page_bytes); }
-#endif
-#endif
-#ifndef TOFT_CORE_BACKGROUND_C
-#define TOFT_CORE_BACKGROUND_C
 #if defined(TOFT_OMIT_PAGE_CACHE) || defined(TOFT_NO_OS) || defined(_WIN32) || defined(__wasi__)
-#ifndef TOFT_OMIT_PAGE_CACHE
 static void toft_idle_memory_kept(void) {}
 static void toft_background_thread_forget(void) {}
-#endif
 static void toft_background_thread_end(void) {}
 int toft_background_thread(int on) { return on ? TOFT_ENOSYS : TOFT_OK; }
 #else
@@ -1486,9 +1355,6 @@ int toft_background_thread(int on) {
   return TOFT_OK;
 }
 #endif
-#endif
-#ifndef TOFT_CORE_UNITS_C
-#define TOFT_CORE_UNITS_C
 #define TOFT_UNIT ((size_t)32768)
 #define TOFT_UNIT_RECORD (TOFT_UNIT - 512)
 typedef struct toft_unit_record {
@@ -1498,7 +1364,6 @@ typedef struct toft_unit_record {
 static toft_unit_record *toft_record_of_unit(unsigned char *unit) {
   return (toft_unit_record *)(void *)(unit + TOFT_UNIT_RECORD) - 1;
 }
-#ifndef TOFT_OMIT_PAGE_CACHE
 typedef struct toft_chunk {
   struct toft_chunk *next, *previous;
   uint64_t all, free;
@@ -1539,12 +1404,6 @@ static void toft_chunks_at_fork(int phase) {
   else
     TOFT_UNLOCK(&toft_chunks_lock);
 }
-#else
-static void toft_chunks_at_fork(int phase) { (void)phase; }
-#endif
-#endif
-#ifndef TOFT_CORE_BLOCK_CACHE_C
-#define TOFT_CORE_BLOCK_CACHE_C
 #define TOFT_CACHE_BINS 8
 #define TOFT_CACHE_PROBES_MAX 16
 #define TOFT_CACHE_AGE 64
@@ -1635,13 +1494,11 @@ static void toft_cache_put_blocks(void) {
     c->bytes -= TOFT_BLOCK_MIN;
     toft_heap_return(a, TOFT_BLOCK_MIN);
   }
-#ifndef TOFT_OMIT_PAGE_CACHE
   for (unsigned char *unit; (unit = c->units) != NULL;) {
     c->units = toft_record_of_unit(unit)->next;
     c->bytes -= TOFT_UNIT;
     toft_chunk_put(unit);
   }
-#endif
   for (unsigned bin = 0; bin < TOFT_CACHE_BINS; bin++) {
     for (toft_cached_block *b; (b = c->bins[bin]) != NULL;) {
       c->bins[bin] = b->next;
@@ -1679,9 +1536,6 @@ static void toft_heap_put(toft_source *self, void *block, size_t size) {
   toft_heap_count_block();
   if (!toft_cache_put(block, size)) toft_heap_return(block, size);
 }
-#ifdef TOFT_OMIT_PAGE_CACHE
-#else
-#endif
 static toft_source toft_heap_source = {toft_heap_take, toft_heap_put, NULL};
 toft_source *toft_heap(void) { return &toft_heap_source; }
 #define TOFT_EPOCH_STEP ((uintptr_t)1 << (sizeof(uintptr_t) == 8 ? 16 : 8))
@@ -1741,9 +1595,6 @@ static void toft_cache_end(void) {
   toft_account_end();
   if (TOFT_LOAD(&toft_os_unloading)) toft_page_cache_drop();
 }
-#endif
-#ifndef TOFT_CORE_REGION_SOURCE_C
-#define TOFT_CORE_REGION_SOURCE_C
 typedef struct toft_region_calls {
   void *(*take)(toft_source *self, size_t size);
   void (*enlist)(toft_source *region, toft_state *a);
@@ -1782,9 +1633,6 @@ static void toft_region_unlist(toft_state *a) {
   if (link->older != NULL) link->older->at = link->at;
   a->state &= ~(uint32_t)TOFT_IN_REGION;
 }
-#endif
-#ifndef TOFT_CORE_SOURCES_C
-#define TOFT_CORE_SOURCES_C
 #define TOFT_PAGES_KEPT (64 * TOFT_MIB)
 static void *toft_page_source_get(toft_page_source *pages, size_t size) {
   for (toft_cached_block **at = (toft_cached_block **)(void *)&pages->kept; *at != NULL; at = &(*at)->next) {
@@ -1924,9 +1772,6 @@ toft_source *toft_limited_source_init(toft_limited_source *b, toft_source *inner
   b->limit = limit;
   return &b->source;
 }
-#endif
-#ifndef TOFT_CORE_HOOKS_H
-#define TOFT_CORE_HOOKS_H
 enum {
   TOFT_PROCESS_CHECKS = 2,
   TOFT_PROCESS_METERS = 4,
@@ -1947,13 +1792,9 @@ enum { TOFT_BY_REWIND, TOFT_BY_RESET, TOFT_BY_RELEASE };
 static int toft_observe_free(toft_state *a, uintptr_t epoch, int by);
 static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to);
 static int toft_observe_put(toft_state *a, toft_block_header *b, size_t kept);
-#endif
-#ifndef TOFT_CORE_PORTION_C
-#define TOFT_CORE_PORTION_C
 static uint64_t toft_claimed_bytes(const toft_state *a) {
   return a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
 }
-#ifndef TOFT_OMIT_METERS
 struct toft_portion {
   toft_budget *budget;
   uint64_t limit;
@@ -2058,29 +1899,6 @@ static size_t toft_refused_live(const toft_state *a) {
   return p != NULL ? p->refused : 0;
 }
 static int toft_budget_ask_live(const toft_state *a, size_t size) { return toft_budgets->ask_live(a->portion, size); }
-#else
-static int toft_budget_ask(const toft_source *source, size_t size) {
-  (void)source, (void)size;
-  return 0;
-}
-static toft_source *toft_source_for_arena(toft_source *source) { return source; }
-static void toft_portion_update(toft_state *a) { (void)a; }
-static void toft_portion_return(toft_state *a) { (void)a; }
-static int toft_portion_grow(toft_state *a, size_t charge) {
-  (void)a, (void)charge;
-  return 0;
-}
-static int toft_portion_begin(toft_state *a) {
-  (void)a;
-  return 1;
-}
-static void toft_portion_end(toft_state *a) { (void)a; }
-static uint64_t toft_own_budget(const toft_state *a) { return a->budget; }
-static void toft_set_own_budget(toft_state *a, uint64_t bytes) { a->budget = bytes; }
-#endif
-#endif
-#ifndef TOFT_CORE_BLOCKS_C
-#define TOFT_CORE_BLOCKS_C
 static toft_state *toft_state_of(const toft_arena *head) { return (toft_state *)(uintptr_t)head; }
 static void toft_complete_state(toft_state *a) {
   memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
@@ -2263,10 +2081,8 @@ static void toft_block_keep(toft_state *a, toft_block_header *b) {
   a->spare_bytes += b->size;
 }
 static toft_source *toft_limit_inner(const toft_source *source) {
-#ifndef TOFT_OMIT_METERS
   const toft_budget_calls *calls = toft_calls_of(&toft_budgets, source);
   if (calls != NULL) return calls->inner(source);
-#endif
   return source != NULL && source->take == toft_limited_source_take
              ? ((const toft_limited_source *)(const void *)source)->inner
              : NULL;
@@ -2362,10 +2178,6 @@ static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*unti
   return NULL;
 }
 static void toft_run_cleanups(toft_state *a, uintptr_t epoch) { (void)toft_run_cleanups_until(a, epoch, NULL); }
-#endif
-#ifndef TOFT_OMIT_METERS
-#ifndef TOFT_CORE_BUDGET_C
-#define TOFT_CORE_BUDGET_C
 typedef struct toft_budget_sum {
   size_t limit, now, peak, refusals;
 } toft_budget_sum;
@@ -2707,10 +2519,6 @@ toft_budget_live_stats toft_budget_get_live_stats(const toft_budget *b) {
   s.refusals = TOFT_LOAD(&sum->refusals);
   return s;
 }
-#endif
-#endif
-#ifndef TOFT_CORE_ALLOC_SLOW_C
-#define TOFT_CORE_ALLOC_SLOW_C
 static int toft_is_power(size_t align) { return align != 0 && (align & (align - 1)) == 0; }
 static int toft_check_request(size_t size, size_t align) {
   if (!toft_is_power(align)) return TOFT_EARG;
@@ -2853,9 +2661,6 @@ static void *toft_alloc_slow(toft_state *a, size_t size, size_t align) {
   if (toft_extend_current(a, size, align)) return toft_alloc_in_current(a, size, align);
   return toft_alloc_in_new_block(a, size, align);
 }
-#endif
-#ifndef TOFT_CORE_RESET_C
-#define TOFT_CORE_RESET_C
 static uint64_t toft_end_round(toft_state *a) {
   uint64_t *window = &a->window_peaks[a->rounds / TOFT_ROUNDS_PER_WINDOW % TOFT_PEAK_WINDOWS], high = 0;
   if (a->rounds++ % TOFT_ROUNDS_PER_WINDOW == 0) *window = 0;
@@ -2982,13 +2787,7 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
   }
   toft_set_limit(a);
 }
-#endif
-#ifndef TOFT_CORE_OPS_C
-#define TOFT_CORE_OPS_C
 static int toft_may_try_again(toft_state *a, size_t size, size_t align) {
-#ifdef TOFT_OMIT_METERS
-  return toft_budget_raised(a, size, align);
-#else
   size_t live = toft_refused_live(a);
   if (toft_budget_raised(a, size, align)) return 1;
   if (live == 0 && !toft_was_refused(a)) return 0;
@@ -2997,7 +2796,6 @@ static int toft_may_try_again(toft_state *a, size_t size, size_t align) {
       live != 0 ? toft_budget_ask_live(a, live) : toft_budget_ask(a->source, toft_least_size(toft_need(size, align)));
   toft_end_callback(a, was_busy);
   return again;
-#endif
 }
 TOFT_INLINE void *toft_alloc_any(toft_state *a, size_t size, size_t align, int *code) {
   *code = toft_check_request(size, align);
@@ -3361,9 +3159,6 @@ static int toft_end_instruments(toft_state *a) {
   if (!owned) a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
   return toft_is_own(&a->head);
 }
-#endif
-#ifndef TOFT_CORE_RESET_FAST_C
-#define TOFT_CORE_RESET_FAST_C
 typedef struct toft_reset_state {
   uintptr_t epoch, full_epoch,
       due_epoch;
@@ -3379,9 +3174,6 @@ TOFT_INLINE int toft_reset_fast(toft_state *a, toft_reset_state *s) {
   a->head.epoch = a->initial.epoch = a->current->epoch = s->epoch = epoch + 2;
   return 1;
 }
-#endif
-#ifndef TOFT_CORE_CREATE_RELEASE_C
-#define TOFT_CORE_CREATE_RELEASE_C
 static toft_state *toft_init(void *at, unsigned char *start, unsigned char *end, size_t size, toft_source *source,
                              uint32_t state) {
   toft_state *a = (toft_state *)at;
@@ -3533,9 +3325,6 @@ static void toft_release_adopted(void *donor) {
   toft_sync_in(a);
   toft_release_all(a);
 }
-#endif
-#ifndef TOFT_CORE_STATS_C
-#define TOFT_CORE_STATS_C
 static size_t toft_block_used(const toft_state *a, toft_block_header *b) {
   if (b == &a->initial && (a->state & TOFT_INITIAL_IDLE)) return 0;
   return (size_t)(toft_block_used_end(a, b) - toft_block_start(a, b));
@@ -3634,18 +3423,9 @@ const char *toft_error_name(int code) {
     case TOFT_EARG: return "TOFT_EARG";
     case TOFT_ENOSYS: return "TOFT_ENOSYS";
     case TOFT_ECORRUPT: return "TOFT_ECORRUPT";
-#ifndef TOFT_OMIT_RECYCLER
-    case TOFT_EIO: return "TOFT_EIO";
-    case TOFT_ECONTENT: return "TOFT_ECONTENT";
-#endif
     default: return "unknown";
   }
 }
-#endif
-#ifndef TOFT_DEBUG_OMITTED_C
-#define TOFT_DEBUG_OMITTED_C
-#ifndef TOFT_DEBUG_OBSERVE_H
-#define TOFT_DEBUG_OBSERVE_H
 static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site);
 TOFT_INLINE int toft_debug_begin_call(toft_state *a, const char *op, uintptr_t site) {
   if (TOFT_LIKELY((a->state & TOFT_PRISTINE) != 0 || a->checks == NULL)) return 1;
@@ -3654,159 +3434,7 @@ TOFT_INLINE int toft_debug_begin_call(toft_state *a, const char *op, uintptr_t s
 TOFT_INLINE void toft_debug_end_call(toft_state *a);
 static void toft_update_observed(toft_state *a);
 static void toft_profile_remove(toft_state *a);
-#endif
-#ifdef TOFT_OMIT_CHECKS
-#define TOFT_DEBUG_LIVE_REGISTRY_C
-#define TOFT_DEBUG_REPORTS_C
-#define TOFT_DEBUG_DEBUG_RECORDS_C
-#define TOFT_DEBUG_DEBUG_OPS_C
-#define TOFT_DEBUG_QUARANTINE_C
-#define TOFT_DEBUG_DEBUG_API_C
-static size_t toft_process_switches(void) { return 0; }
-static int toft_debug_begin_call_slow(toft_state *a, const char *by, uintptr_t site) {
-  return (void)a, (void)by, (void)site, 1;
-}
-TOFT_INLINE void toft_debug_end_call(toft_state *a) { (void)a; }
-static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
-  return (void)a, (void)size, (void)align, (void *)NULL;
-}
-static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
-                                 uint32_t flags, int *code) {
-  return (void)a, (void)p, (void)old_size, (void)new_size, (void)align, (void)flags, (void)code, (void *)NULL;
-}
-static int toft_free_checked(toft_state *a, unsigned char *p, size_t size) {
-  return (void)a, (void)p, (void)size, TOFT_OK;
-}
-static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
-  return (void)a, (void)cursor, (void)epoch, 0;
-}
-static void toft_report_stale_mark(toft_state *a) { (void)a; }
-static void toft_checks_claim_alloc(toft_state *a) { (void)a; }
-static void toft_checks_unclaim(toft_state *a) { (void)a; }
-static int toft_check_records(toft_state *a, uintptr_t epoch) { return (void)a, (void)epoch, TOFT_OK; }
-static int toft_rewind_records(toft_state *a, uintptr_t epoch) { return (void)a, (void)epoch, TOFT_OK; }
-static void toft_records_rewound(toft_state *a, uintptr_t epoch) { (void)a, (void)epoch; }
-static int toft_verify_freed(toft_state *a) { return (void)a, TOFT_OK; }
-static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
-  (void)a, (void)from, (void)to;
-}
-static void toft_restart_checks(toft_state *a) { (void)a; }
-static int toft_begin_checks(toft_state *a) { return (void)a, TOFT_ENOSYS; }
-static int toft_end_checks(toft_state *a) { return (void)a, TOFT_OK; }
-static void toft_limit_to_buffer(toft_state *a) { (void)a; }
-static void toft_unregister_arena(toft_state *a) { (void)a; }
-static void toft_report_not_released(toft_state *a) { (void)a; }
-static int toft_quarantine_block(toft_state *a, toft_block_header *b) { return (void)a, (void)b, 0; }
-static int toft_quarantine_initial(toft_state *a, size_t size) { return (void)a, (void)size, 0; }
-static void toft_checks_shrink_initial(toft_state *a, unsigned char *end) { (void)a, (void)end; }
-static void toft_attribute_call(const toft_arena *a, uintptr_t site) { (void)a, (void)site; }
-static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size) {
-  (void)arena;
-  memcpy(base, &size, sizeof size);
-  return base + TOFT_HOOK_HEADER;
-}
-static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *by) {
-  size_t size;
-  (void)arena, (void)by;
-  memcpy(&size, (unsigned char *)p - TOFT_HOOK_HEADER, sizeof size);
-  return size + TOFT_HOOK_HEADER;
-}
-#ifndef TOFT_NO_OS
-static toft_lock toft_registry_lock, toft_quarantine_lock, toft_findings_lock, toft_call_stacks_lock;
-#endif
-static size_t toft_pin_to(toft_state *a, size_t thread) { return (void)a, (void)thread, 0; }
-static size_t toft_size_with_redzones(size_t size, size_t align) { return (void)align, size; }
-static void toft_registry_end(void) {}
-static void toft_quarantine_flush(size_t bytes) { (void)bytes; }
-static void toft_findings_end(void) {}
-#endif
-#ifdef TOFT_OMIT_METERS
-#define TOFT_DEBUG_ACCOUNTING_C
-#define TOFT_DEBUG_SAMPLING_C
-#define TOFT_DEBUG_ACCOUNTING_API_C
-#define TOFT_DEBUG_MODULES_C
-#define TOFT_DEBUG_SNAPSHOT_C
-static size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented) {
-  return (void)a, (void)instrumented, remaining;
-}
-static int toft_fits_tag_budget(toft_state *a, size_t charge) { return (void)a, (void)charge, 1; }
-static int toft_budget_raised(toft_state *a, size_t size, size_t align) { return (void)a, (void)size, (void)align, 0; }
-static void toft_check_soft_budget(toft_state *a) { (void)a; }
-static void toft_sync_tags(toft_state *a) { (void)a; }
-static int toft_reserve_detached(toft_state *a) { return (void)a, 1; }
-static void toft_detached_add(toft_state *a, const void *what, size_t bytes) { (void)a, (void)what, (void)bytes; }
-static void toft_detached_remove(toft_state *a, const void *what) { (void)a, (void)what; }
-static void toft_accounting_unclaim(toft_state *a) { (void)a; }
-static void toft_accounting_reset(toft_state *a) { (void)a; }
-static int toft_is_name(const char *name, size_t length) { return (void)name, (void)length, 1; }
-static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length) {
-  return (void)a, (void)number, (void)name, (void)length, TOFT_ENOSYS;
-}
-static int toft_apply_sampling(toft_state *a, uint64_t period) { return (void)a, (void)period, TOFT_ENOSYS; }
-static uint64_t toft_sampling_period(const toft_state *a) { return (void)a, 0; }
-static void toft_instruments_release(toft_state *a) { (void)a; }
-static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
-  (void)a, (void)size, (void)before, (void)site, (void)caller;
-}
-#endif
-#if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS)
-#define TOFT_DEBUG_PROCESS_PROFILE_C
-#define TOFT_PLATFORM_REQUEST_C
-static void toft_begin_process_meters(toft_state *a) { (void)a; }
-static void toft_profile_remove(toft_state *a) { (void)a; }
-static void toft_profile_end(void) {}
-static void toft_profile_at_fork(int phase) { (void)phase; }
-#endif
-#if defined(TOFT_OMIT_CHECKS) && !defined(TOFT_OMIT_METERS)
-static void toft_profile_update(toft_state *a) { (void)a; }
-static void toft_profile_sample(const toft_instruments *w, void *const *stack, size_t depth, uintptr_t site,
-                                double count, double bytes) {
-  (void)w, (void)stack, (void)depth, (void)site, (void)count, (void)bytes;
-}
-static void toft_profile_phase(const char *name, uint64_t allocated, int64_t kept) {
-  (void)name, (void)allocated, (void)kept;
-}
-#endif
-#if defined(TOFT_OMIT_METERS) && !defined(TOFT_OMIT_CHECKS)
-static int toft_is_profiled(const toft_state *a) { return (void)a, 0; }
-static int toft_read_process_meters(int *reports) { return (void)reports, 0; }
-static void toft_start_process_meters(void) {}
-#endif
-#if defined(TOFT_OMIT_CHECKS) && defined(TOFT_OMIT_METERS)
-#define TOFT_DEBUG_SYMBOLIZE_C
-#define TOFT_DEBUG_JSON_C
-#define TOFT_DEBUG_STACKS_C
-#define TOFT_DEBUG_OBSERVED_C
-static toft_state *toft_observe_created(toft_state *a, size_t switches) {
-  if (switches & TOFT_SWITCHED_BY_OPTION) toft_release_all(a);
-  return switches & TOFT_SWITCHED_BY_OPTION ? NULL : a;
-}
-static int toft_observe_set(toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
-  (void)name, (void)name_len;
-  if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
-  if (a->state & (what == TOFT_SET_TAG ? (uint32_t)TOFT_BUSY : (uint32_t)TOFT_REFUSING)) return TOFT_EBUSY;
-  return what == TOFT_SET_CHECKED && value == 0 ? TOFT_OK : TOFT_ENOSYS;
-}
-static void toft_observe_sync(toft_state *a) { (void)a; }
-static size_t toft_observe_limit(toft_state *a, size_t remaining, uintptr_t *slow_rewinds) {
-  return (void)a, (void)slow_rewinds, remaining;
-}
-static void *toft_observe_alloc(toft_state *a, size_t size, size_t align) {
-  return (void)a, (void)size, (void)align, (void *)NULL;
-}
-static int toft_observe_charge(toft_state *a, size_t charge) { return (void)a, (void)charge, 1; }
-static int toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
-  return (void)a, (void)what, (void)bytes, (void)change, 1;
-}
-static int toft_observe_free(toft_state *a, uintptr_t epoch, int by) { return (void)a, (void)epoch, (void)by, TOFT_OK; }
-static int toft_observe_put(toft_state *a, toft_block_header *b, size_t kept) {
-  return (void)a, (void)b, (void)kept, 0;
-}
-#endif
-#ifdef TOFT_OMIT_POOLS
 static void toft_pool_drop_kept(void) {}
-#endif
-#ifdef TOFT_OMIT_THREADS
 static void toft_thread_release_leases(void) {}
 static void toft_thread_state_release(void) {}
 static void toft_leases_unload(void) {}
@@ -3815,10 +3443,6 @@ static int toft_is_leased(const toft_arena *a) { return (void)a, 0; }
 static void *toft_leased_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
   return (void)a, (void)size, (void)align, (void)flags, (void)site, (void *)NULL;
 }
-#endif
-#endif
-#ifndef TOFT_DEBUG_SYMBOLIZE_C
-#define TOFT_DEBUG_SYMBOLIZE_C
 #if defined(_WIN32) || defined(TOFT_OMIT_SYMBOLS)
 #define TOFT_DYNAMIC 0
 #elif defined(__GLIBC__) && defined(TOFT_STATIC) && (__GLIBC__ < 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ < 34))
@@ -4006,9 +3630,6 @@ static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *sym
   return toft_symbolize(arg, address, symbol);
 }
 #endif
-#endif
-#ifndef TOFT_DEBUG_JSON_C
-#define TOFT_DEBUG_JSON_C
 typedef struct toft_json {
   int (*write)(void *arg, const char *bytes, size_t size);
   void *arg;
@@ -4128,9 +3749,6 @@ static TOFT_RARE void toft_json_frame(toft_json *j, const void *address, const t
   if (s->file != NULL) toft_json_number(j, "line", s->line);
   toft_json_close(j, "}");
 }
-#endif
-#ifndef TOFT_DEBUG_MODULES_C
-#define TOFT_DEBUG_MODULES_C
 #if TOFT_DYNAMIC && defined(__linux__) && defined(__ELF__)
 #include <link.h>
 typedef struct toft_dl_headers {
@@ -4222,9 +3840,6 @@ static void toft_json_modules(toft_json *j) {
 #else
 static TOFT_RARE void toft_json_modules(toft_json *j) { (void)j; }
 #endif
-#endif
-#ifndef TOFT_DEBUG_STACKS_C
-#define TOFT_DEBUG_STACKS_C
 #if defined(_WIN32)
 #define TOFT_UNWIND(stack, max) RtlCaptureStackBackTrace(0, (DWORD)(max), stack, NULL)
 #elif !defined(TOFT_NO_UNWIND) && (defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__))
@@ -4257,7 +3872,6 @@ static size_t toft_frame_of(void *const *stack, size_t n, uintptr_t caller) {
   while (i < n && ((uintptr_t)stack[i] ^ caller) > 1) i++;
   return i;
 }
-#ifndef TOFT_OMIT_CHECKS
 typedef struct toft_call_stack {
   struct toft_call_stack *next;
   size_t depth;
@@ -4284,10 +3898,6 @@ static const toft_call_stack *toft_call_stack_from(uintptr_t caller) {
   TOFT_UNLOCK(&toft_call_stacks_lock);
   return s;
 }
-#endif
-#endif
-#ifndef TOFT_DEBUG_SUBJECT_C
-#define TOFT_DEBUG_SUBJECT_C
 #define TOFT_TABLE_MAX 256
 typedef struct toft_instrument {
   union {
@@ -4365,9 +3975,6 @@ static void toft_add_observed_stats(toft_state *a, toft_stats *s) {
   else
     toft_add_stats(a, s);
 }
-#endif
-#ifndef TOFT_DEBUG_ACCOUNTING_C
-#define TOFT_DEBUG_ACCOUNTING_C
 typedef struct toft_tag_entry {
   char *name;
   size_t length;
@@ -4776,9 +4383,6 @@ static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size
   (void)toft_set_metering(a, was_metered);
   return TOFT_ENOMEM;
 }
-#endif
-#ifndef TOFT_DEBUG_LIVE_REGISTRY_C
-#define TOFT_DEBUG_LIVE_REGISTRY_C
 typedef struct toft_live_entry {
   struct toft_live_entry *next, *previous;
   int (*begin_call)(struct toft_live_entry *self);
@@ -4819,9 +4423,6 @@ static void toft_registry_end(void) {
     if (!more) return;
   }
 }
-#endif
-#ifndef TOFT_DEBUG_REPORTS_C
-#define TOFT_DEBUG_REPORTS_C
 #define TOFT_WRITTEN_MAX 32
 typedef struct toft_call_info {
   const char *op;
@@ -4948,8 +4549,6 @@ static TOFT_RARE void toft_put_symbol(toft_text_writer *t, const toft_symbol *s)
   toft_put_number(t, has_line ? s->line : s->module_offset, has_line ? 10 : 16);
   if (s->function != NULL) toft_put_text(t, ")");
 }
-#if defined(__linux__) && !defined(TOFT_OMIT_RECYCLER)
-#endif
 static TOFT_RARE int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
   toft_symbol s;
   const void *address = (const void *)site;
@@ -5347,9 +4946,6 @@ static void toft_findings_end(void) {
   free(toft_findings_objects);
   toft_findings_file = toft_findings_objects = NULL;
 }
-#endif
-#ifndef TOFT_DEBUG_DEBUG_RECORDS_C
-#define TOFT_DEBUG_DEBUG_RECORDS_C
 #define TOFT_REDZONE 16
 #define TOFT_REPORTS_MAX 1000
 enum { TOFT_POISON_REDZONE = 0xFD, TOFT_POISON_UNINIT = 0xCD, TOFT_POISON_FREED = 0xDD };
@@ -5680,9 +5276,6 @@ static int toft_check_records(toft_state *a, uintptr_t epoch) {
   }
   return code;
 }
-#endif
-#ifndef TOFT_DEBUG_SAMPLING_C
-#define TOFT_DEBUG_SAMPLING_C
 #define TOFT_STACK_MAX 64
 #define TOFT_SITES_MAX 65536
 struct toft_sampled_site {
@@ -5815,9 +5408,6 @@ static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, u
   if (a->instruments->period != 0) toft_sample(a, size, before, site, caller);
   toft_check_soft_budget(a);
 }
-#endif
-#ifndef TOFT_DEBUG_ACCOUNTING_API_C
-#define TOFT_DEBUG_ACCOUNTING_API_C
 static void toft_end_call(toft_state *a) {
   toft_set_limit(a);
   toft_debug_end_call(a);
@@ -6078,9 +5668,6 @@ TOFT_RARE int toft_clear_report(toft_arena *head) {
   toft_end_call(a);
   return code;
 }
-#endif
-#ifndef TOFT_DEBUG_DEBUG_OPS_C
-#define TOFT_DEBUG_DEBUG_OPS_C
 static void *toft_alloc_with_redzones(toft_state *a, size_t total, size_t align) {
   if (a->state & TOFT_CLAIMED) return toft_alloc_in_side_block(a, total, align);
   if (!toft_fits_current(a, total, align) && !(toft_fits_budget(a, total) && toft_extend_current(a, total, align)))
@@ -6406,9 +5993,6 @@ static void toft_checks_release(toft_checks *c) {
   free(c->reports);
   free(c);
 }
-#endif
-#ifndef TOFT_DEBUG_QUARANTINE_C
-#define TOFT_DEBUG_QUARANTINE_C
 #define TOFT_QUARANTINE_MAX TOFT_MIB
 typedef struct toft_quarantined {
   struct toft_quarantined *next;
@@ -6591,9 +6175,6 @@ static int toft_quarantine_initial(toft_state *a, size_t size) {
   toft_checks_release(c);
   return kept;
 }
-#endif
-#ifndef TOFT_DEBUG_DEBUG_API_C
-#define TOFT_DEBUG_DEBUG_API_C
 static int toft_uses_site_hint(const toft_arena *head) {
   const toft_state *a = toft_observed_state(head);
   if (a == NULL) return head->ops == &toft_released_ops;
@@ -6673,9 +6254,6 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op) {
   memcpy(&size, base, sizeof size);
   return size + TOFT_HOOK_HEADER;
 }
-#endif
-#ifndef TOFT_DEBUG_SNAPSHOT_C
-#define TOFT_DEBUG_SNAPSHOT_C
 typedef struct toft_snapshot_writer {
   toft_json json;
   toft_symbolize_fn *symbolizer;
@@ -6885,9 +6463,6 @@ TOFT_RARE size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *
   if (clear && t.length < size) (void)toft_clear_report(a);
   return t.length;
 }
-#endif
-#ifndef TOFT_DEBUG_PROCESS_PROFILE_C
-#define TOFT_DEBUG_PROCESS_PROFILE_C
 static struct {
   int metered;
   uint64_t period, budget;
@@ -7210,9 +6785,6 @@ static void toft_profile_end(void) {
   toft_process_meters.path = NULL;
   toft_instruments_clear(&toft_totals);
 }
-#endif
-#ifndef TOFT_DEBUG_OBSERVED_C
-#define TOFT_DEBUG_OBSERVED_C
 static void toft_observe_sync(toft_state *a) { toft_subject_read(a); }
 static TOFT_NOINLINE size_t toft_observe_limit(toft_state *a, size_t remaining, uintptr_t *slow_rewinds) {
   if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, slow_rewinds);
@@ -7469,12 +7041,6 @@ static void toft_update_observed(toft_state *a) {
   a->state = on ? a->state | TOFT_OBSERVED : a->state & ~(uint32_t)TOFT_OBSERVED;
   if (!toft_is_leased(&a->head)) a->head.ops = toft_ops_of(a);
 }
-#endif
-#ifndef TOFT_DEBUG_FORK_C
-#define TOFT_DEBUG_FORK_C
-#ifdef TOFT_NO_OS
-static void toft_arm_fork(void) {}
-#else
 static TOFT_RARE void toft_before_fork(void) {
   toft_threads_at_fork(0);
   toft_profile_at_fork(0);
@@ -7484,14 +7050,10 @@ static TOFT_RARE void toft_before_fork(void) {
   toft_lock_take(&toft_call_stacks_lock);
   toft_purge_at_fork(0);
   toft_chunks_at_fork(0);
-#ifndef TOFT_OMIT_METERS
   toft_lock_take(&toft_budget_list_lock);
-#endif
 }
 static void toft_after_fork(int phase) {
-#ifndef TOFT_OMIT_METERS
   TOFT_UNLOCK(&toft_budget_list_lock);
-#endif
   toft_chunks_at_fork(phase);
   toft_purge_at_fork(phase);
   TOFT_UNLOCK(&toft_call_stacks_lock);
@@ -7508,10 +7070,6 @@ static void toft_arm_fork(void) {
   if (TOFT_LOAD(&armed) || TOFT_SWAP(&armed, 1)) return;
   toft_os_at_fork(toft_before_fork, toft_after_fork_in_parent, toft_after_fork_in_child);
 }
-#endif
-#endif
-#ifndef TOFT_API_ADOPT_C
-#define TOFT_API_ADOPT_C
 static void toft_release_foreign(void *donor) { toft_release((toft_arena *)donor); }
 static int toft_may_adopt(toft_state *a, const toft_state *donor, uint64_t live) {
   if ((donor->state & (TOFT_REFUSING | TOFT_CACHE_OWNED)) || (a->state & TOFT_REFUSING)) return TOFT_EBUSY;
@@ -7582,9 +7140,6 @@ void toft_next_cleanup(toft_arena *head, unsigned char *cursor, uintptr_t epoch,
   toft_debug_end_call(a);
 }
 #endif
-#endif
-#ifndef TOFT_API_RESERVE_C
-#define TOFT_API_RESERVE_C
 static int toft_reserve_block(toft_state *a, size_t bytes) {
   size_t need = toft_need(bytes, 8), size = toft_new_block_size(a, need);
   if (size == 0 || toft_usable(size) < need) size = toft_least_size(need);
@@ -7627,9 +7182,6 @@ toft_arena *toft_lazy_create(toft_lazy *l) {
   if (l->arena == NULL) l->arena = toft_create();
   return l->arena;
 }
-#endif
-#ifndef TOFT_API_MALLOC_HOOKS_C
-#define TOFT_API_MALLOC_HOOKS_C
 TOFT_PER_THREAD toft_arena *toft_current_arena;
 #define toft_current_arena TOFT_OWN(toft_current_arena)
 static size_t toft_hook_total_size(size_t size) {
@@ -7701,9 +7253,6 @@ void toft_current_free(void *p) {
   if (TOFT_LIKELY(a->ops == &toft_table.ops) && toft_hook_free_fast(a, (unsigned char *)p)) return;
   toft_hook_free_slow(a, p, TOFT_CALLER());
 }
-#endif
-#ifndef TOFT_API_STRINGS_C
-#define TOFT_API_STRINGS_C
 #ifndef TOFT_NO_LIBC
 char *toft_vprintf(toft_arena *a, const char *format, va_list args) {
   va_list copy;
@@ -7746,4 +7295,3 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
   if (q != NULL && n != 0) memcpy(q, p, n);
   return q;
 }
-#endif

@@ -1,4 +1,4 @@
-/* Regions: content before and after a restore, cleanups, nested checkpoints, blocks, refusals, forked processes.
+/* Regions: content before and after a restore, cleanups, blocks, refusals, forked processes.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "support.h"
 
@@ -209,40 +209,6 @@ static void cleanups_run_as_for_a_rewind(void **state) {
     assert_int_equal(toft_adopt(b, a), TOFT_OK);
     toft_region_release(r);
     ran("1");
-  }
-}
-
-/* ---- checkpoints ---- */
-
-static void nested_checkpoints(void **state) {
-  (void)state;
-  for (uint32_t flags = 0; flags <= TOFT_REGION_COMPARES; flags++) {
-    toft_region *r = region_of(flags, 0);
-    toft_arena *a = toft_region_arena(r);
-    int *n = toft_new(a, int), *more = NULL;
-    toft_region_set_root(r, n);
-    assert_int_equal(toft_region_restore(r, 0), TOFT_EMARK);
-    assert_int_equal(toft_region_drop_checkpoint(r, 0), TOFT_EMARK);
-    for (int level = 1; level <= 5; level++) {
-      *n = level;
-      more = (int *)toft_alloc(a, 100000);
-      assert_non_null(more);
-      *more = 10 * level;
-      assert_int_equal(toft_region_checkpoint(r, NULL), TOFT_OK);
-      assert_int_equal(toft_region_get_stats(r).checkpoints, level);
-    }
-    for (int level = 5; level >= 1; level--) {
-      *n = 0;
-      *more = 0;
-      assert_int_equal(toft_region_restore(r, 0), TOFT_OK);
-      assert_true(*n == level && toft_region_root(r) == n);
-      *n = 100 + level;
-      assert_int_equal(toft_region_drop_checkpoint(r, 0), TOFT_OK);
-      assert_int_equal(*n, 100 + level); /* dropping leaves the content */
-    }
-    assert_int_equal(toft_region_get_stats(r).saved, 0);
-    assert_int_equal(toft_region_restore(r, 0), TOFT_EMARK);
-    toft_region_release(r);
   }
 }
 
@@ -542,7 +508,6 @@ int main(void) {
       cmocka_unit_test(large_blocks_are_restored),
       cmocka_unit_test(everything_is_brought_back),
       cmocka_unit_test(cleanups_run_as_for_a_rewind),
-      cmocka_unit_test(nested_checkpoints),
       cmocka_unit_test(a_claimed_arena_refuses),
       cmocka_unit_test(blocks_are_used_again),
       cmocka_unit_test(a_large_region),

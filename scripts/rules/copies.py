@@ -11,7 +11,7 @@ import tempfile
 from rules.tree import ROOT
 
 COPIES = [("LICENSE-MIT", package + "/LICENSE-MIT") for package in ("go", "go/cgoparam", "julia/Toft")] + [
-    ("abi/toft_abi.h", "examples/sqlite/toft_abi.h"), ("abi/toft_abi.h", "c/include/toft/abi.h"),
+    ("abi/toft_abi.h", "c/include/toft/abi.h"),
     ("abi/toft_abi_info.h", "c/include/toft/abi_info.h")]  # packages are fetched without the rest: one licence is enough
 # Lines that each name the version.
 VERSIONS = [("c/include/toft.h", '#define TOFT_VERSION "%s"'), ("julia/Toft/Project.toml", 'version = "%s"'),

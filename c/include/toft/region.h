@@ -163,11 +163,9 @@ TOFT_API int toft_region_restore(toft_region *r, toft_checkpoint to);
 TOFT_API int toft_region_drop_checkpoint(toft_region *r, toft_checkpoint dropped);
 /* Returns the current checkpoint, from which the content has come, or the nearest one before that was not dropped. */
 TOFT_API toft_checkpoint toft_region_current(const toft_region *r);
-/* Stores what there is of the first checkpoint with a number above `after`; 0: the first of all. TOFT_EMARK: there is
- * none. */
+/* Describes the first checkpoint with a number above `after`, 0: the first of all. TOFT_EMARK: there is none. */
 TOFT_API int toft_region_next_checkpoint(const toft_region *r, toft_checkpoint after, toft_checkpoint_info *info);
-/* Gives a checkpoint, 0: the current one, a name, which is copied. TOFT_EMARK: there is no such checkpoint;
- * TOFT_ENOMEM. */
+/* Names a checkpoint, 0: the current one; copies the name. TOFT_EMARK: there is no such checkpoint; TOFT_ENOMEM. */
 TOFT_API int toft_region_name_checkpoint(toft_region *r, toft_checkpoint named, const char *name);
 
 /* ---- digests ---- Of live content: the used parts of the blocks of arenas, the objects of the recyclers that the

@@ -5,6 +5,7 @@
 
 #include "../platform/assert.h"
 #include "../platform/os.c"
+#include "../platform/sanitizers.c"
 #include "toft/compiler.h"
 
 #define TOFT_SAVED_PAGE ((size_t)4096)
@@ -50,6 +51,7 @@ static unsigned char *toft_saved_page_take(toft_saved_chunk **first) {
   unsigned char *p = (unsigned char *)k + toft_lowest_bit(k->free) * TOFT_SAVED_PAGE;
   k->free &= k->free - 1;
   if (k->free == 0) toft_saved_chunk_unlink(first, k);
+  toft_unpoison(p, TOFT_SAVED_PAGE);
   return p;
 }
 
@@ -57,6 +59,7 @@ static unsigned char *toft_saved_page_take(toft_saved_chunk **first) {
 static void toft_saved_page_put(toft_saved_chunk **first, const unsigned char *p) {
   if (p == toft_zero_page) return;
   toft_saved_chunk *k = (toft_saved_chunk *)((uintptr_t)p & ~(uintptr_t)(TOFT_SAVED_CHUNK - 1));
+  toft_poison(p, TOFT_SAVED_PAGE);
   if (k->free == 0) toft_saved_chunk_link(first, k);
   TOFT_ASSERT(!(k->free >> ((uintptr_t)p - (uintptr_t)k) / TOFT_SAVED_PAGE & 1));
   k->free |= (uint64_t)1 << ((uintptr_t)p - (uintptr_t)k) / TOFT_SAVED_PAGE;

@@ -1,7 +1,0 @@
-module toft.dev/toft/examples/sqlite
-
-go 1.24
-
-require toft.dev/toft v0.0.0
-
-replace toft.dev/toft => ../../go
