@@ -1611,7 +1611,8 @@ static toft_source *toft_region_under(toft_source *source) {
 }
 static int toft_region_refuses(toft_source *source, const void *p) {
   toft_source *region = toft_region_under(source);
-  return region != NULL && !toft_regions->admits(region, p != NULL ? p : region);
+  return region != NULL &&
+         !TOFT_LOAD_POINTER(const toft_region_calls, &toft_regions)->admits(region, p != NULL ? p : region);
 }
 typedef struct toft_region_arena_link {
   struct toft_region_arena_link *older, **at;
@@ -3212,7 +3213,7 @@ static toft_state *toft_create_on(toft_source *source) {
   toft_source *region = toft_region_under(source);
   if (region == NULL) return toft_finish_create(toft_create_from(source, 0));
   toft_state *a = toft_create_from(source, TOFT_IN_REGION);
-  if (a != NULL) toft_regions->enlist(region, a);
+  if (a != NULL) TOFT_LOAD_POINTER(const toft_region_calls, &toft_regions)->enlist(region, a);
   return a;
 }
 static TOFT_COLD toft_state *toft_create_slow(void) {
@@ -7064,7 +7065,9 @@ static void toft_after_fork(int phase) {
   toft_threads_at_fork(phase);
 }
 static TOFT_RARE void toft_after_fork_in_parent(void) { toft_after_fork(1); }
-static TOFT_RARE void toft_after_fork_in_child(void) { toft_after_fork(2); }
+static TOFT_RARE void toft_after_fork_in_child(void) {
+  toft_after_fork(2);
+}
 static void toft_arm_fork(void) {
   static size_t armed;
   if (TOFT_LOAD(&armed) || TOFT_SWAP(&armed, 1)) return;

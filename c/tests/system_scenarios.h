@@ -425,6 +425,7 @@ static void close_record_files(void) {
   if (files->pages != 0) (void)toft_sys_close((int)files->pages - 1);
   (void)toft_os_unmap(files, 4096);
   toft_written = 0;
+  memset(&toft_parents, 0, sizeof toft_parents);
 }
 
 /* Runs a scenario, and compares mappings, descriptors and held bytes before and after. */

@@ -87,7 +87,9 @@ static int publisher_make(publisher *p, publisher_file *f, size_t size) {
 
 int publisher_begin(publisher *p, size_t size) {
   publisher_drop(&p->next);
-  int error = size > PUBLISHER_RANGE ? EFBIG : publisher_make(p, &p->next, (size + 4095) & ~(size_t)4095);
+  int error = size > PUBLISHER_RANGE ? EFBIG
+              : size < 128 * 1024    ? EINVAL
+                                     : publisher_make(p, &p->next, (size + 4095) & ~(size_t)4095);
   if (error != 0) publisher_drop(&p->next);
   return error;
 }

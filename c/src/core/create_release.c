@@ -59,7 +59,7 @@ static toft_state *toft_create_on(toft_source *source) {
   toft_source *region = toft_region_under(source);
   if (region == NULL) return toft_finish_create(toft_create_from(source, 0));
   toft_state *a = toft_create_from(source, TOFT_IN_REGION);
-  if (a != NULL) toft_regions->enlist(region, a);
+  if (a != NULL) TOFT_LOAD_POINTER(const toft_region_calls, &toft_regions)->enlist(region, a);
   return a;
 }
 

@@ -32,7 +32,8 @@ static toft_source *toft_region_under(toft_source *source) {
 /* Whether a structure at p must not take blocks from `source`. p == NULL: it lies in such a block. */
 static int toft_region_refuses(toft_source *source, const void *p) {
   toft_source *region = toft_region_under(source);
-  return region != NULL && !toft_regions->admits(region, p != NULL ? p : region);
+  return region != NULL &&
+         !TOFT_LOAD_POINTER(const toft_region_calls, &toft_regions)->admits(region, p != NULL ? p : region);
 }
 
 /* A region's entry for an arena, in the bytes of the arena's initial block that its state leaves free. */

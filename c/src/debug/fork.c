@@ -46,7 +46,12 @@ static void toft_after_fork(int phase) {
   toft_threads_at_fork(phase);
 }
 static TOFT_RARE void toft_after_fork_in_parent(void) { toft_after_fork(1); }
-static TOFT_RARE void toft_after_fork_in_child(void) { toft_after_fork(2); }
+static TOFT_RARE void toft_after_fork_in_child(void) {
+#ifndef TOFT_OMIT_RECYCLER
+  toft_written_after_fork();
+#endif
+  toft_after_fork(2);
+}
 
 /* A second thread does not wait for the registration by the first: a fork in between runs no handler. */
 static void toft_arm_fork(void) {

@@ -25,6 +25,7 @@ static void toft_findings_end(void);             /* debug/reports.c */
 
 /* Registers handlers that take the library's locks around a fork. Idempotent. */
 static void toft_arm_fork(void);             /* debug/fork.c */
+static void toft_written_after_fork(void);   /* platform/written.c: in a child */
 static void toft_threads_at_fork(int phase); /* threads/thread_state.c: 0 before, 1 in the parent, 2 in the child */
 
 #endif

@@ -6,7 +6,9 @@
 #define TOFT_PLATFORM_WRITTEN_C
 
 #include "atomic.c"
+#include "lifecycle.h"
 #include "os.c"
+#include "sanitizers.c"
 
 /* A run of written pages, as the system returns it. */
 typedef struct toft_written_run {
@@ -49,15 +51,16 @@ enum { TOFT_SCAN_PROTECTS = 1, TOFT_SCAN_NEEDS_RECORD = 2 };
 typedef struct toft_written_files {
   size_t faults, pages; /* a userfaultfd, on which each record depends, and /proc/self/pagemap */
 } toft_written_files;
-static size_t toft_written; /* address of the page; 0: none yet. Atomic */
+static size_t toft_written;             /* address of the page; 0: none yet. Atomic */
+static toft_written_files toft_parents; /* the same numbers, which a forked child closes. Atomic */
 
 static toft_written_files *toft_written_page(void) {
-  size_t known = TOFT_LOAD(&toft_written);
+  size_t known = TOFT_LOAD_ACQUIRE(&toft_written);
   if (known != 0) return (toft_written_files *)known;
   void *page = toft_os_map(4096, 0);
   if (page == NULL) return NULL;
   if (toft_sys_madvise(page, toft_os_page(1), 18 /* MADV_WIPEONFORK, Linux 4.14 */) == 0 &&
-      TOFT_CAS_RELAXED(&toft_written, &known, (size_t)page))
+      TOFT_CAS_ACQ_REL(&toft_written, &known, (size_t)page))
     return (toft_written_files *)page;
   (void)toft_os_unmap(page, 4096);
   return (toft_written_files *)known;
@@ -73,20 +76,41 @@ static int toft_written_open_faults(void) {
   return -1;
 }
 
-static int toft_written_open_pages(void) { return toft_sys_open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC); }
+static int toft_written_open_pages(void) { return toft_sys_open("/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC); }
 
 /* Returns the descriptor in *at, which is opened if there is none. -1: refused. */
 static int toft_written_file(size_t *at, int (*open_file)(void)) {
   size_t known = TOFT_LOAD(at);
   if (known != 0) return (int)known - 1;
   int file = open_file();
-  if (file < 0 || TOFT_CAS_RELAXED(at, &known, (size_t)file + 1)) return file;
+  if (file < 0) return file;
+  toft_arm_fork();
+  if (TOFT_CAS_RELAXED(at, &known, (size_t)file + 1)) {
+    TOFT_STORE(open_file == toft_written_open_pages ? &toft_parents.pages : &toft_parents.faults, (size_t)file + 1);
+    return file;
+  }
   (void)toft_sys_close(file); /* another thread was first */
   return (int)known - 1;
 }
 
+/* Closes a descriptor of the parent in a forked child, unless the number has become that of another file. */
+static void toft_written_close(size_t *number, const char *ending) {
+  char path[40], name[64];
+  if (*number == 0) return;
+  (void)snprintf(path, sizeof path, "/proc/self/fd/%lu", (unsigned long)*number - 1);
+  ssize_t n = toft_sys_readlink(path, name, sizeof name), length = (ssize_t)strlen(ending);
+  if (n >= length && memcmp(name + n - length, ending, (size_t)length) == 0) (void)toft_sys_close((int)*number - 1);
+  *number = 0;
+}
+
+/* They would give the child, whatever rights it drops, power over the parent's memory. */
+static void toft_written_after_fork(void) {
+  toft_written_close(&toft_parents.faults, "[userfaultfd]");
+  toft_written_close(&toft_parents.pages, "/pagemap");
+}
+
 static int toft_written_scan(toft_page_scan *s, unsigned char *p, size_t size) {
-  toft_written_files *files = (toft_written_files *)TOFT_LOAD(&toft_written);
+  toft_written_files *files = (toft_written_files *)TOFT_LOAD_ACQUIRE(&toft_written);
   s->size = sizeof *s;
   s->flags |= TOFT_SCAN_NEEDS_RECORD;
   s->start = (uintptr_t)p;
@@ -115,7 +139,7 @@ static int toft_written_forget(unsigned char *p, size_t size) {
 
 /* Makes the pages written. 0: there is no record of all of them. */
 static int toft_written_mark(unsigned char *p, size_t size) {
-  const toft_written_files *files = (const toft_written_files *)TOFT_LOAD(&toft_written);
+  const toft_written_files *files = (const toft_written_files *)TOFT_LOAD_ACQUIRE(&toft_written);
   toft_uffd_protect range = {(uintptr_t)p, size, 0};
   size_t file = files != NULL ? TOFT_LOAD(&files->faults) : 0;
   return file != 0 && toft_sys_ioctl((int)file - 1, TOFT_UFFD_PROTECT, &range) == 0;
@@ -129,10 +153,13 @@ static int toft_written_next(unsigned char **p, const unsigned char *end, toft_w
   s.runs = (uintptr_t)runs;
   s.run_count = room;
   int n = toft_written_scan(&s, *p, (size_t)(end - *p));
-  if (n >= 0) *p = (unsigned char *)(uintptr_t)s.walk_end;
+  if (n < 0) return n;
+  toft_unpoison(runs, (size_t)n * sizeof *runs); /* a memory tool does not see that the system wrote them */
+  *p = (unsigned char *)(uintptr_t)s.walk_end;
   return n;
 }
 #else
+static void toft_written_after_fork(void) {}
 static int toft_written_begin(unsigned char *p, size_t size) { return (void)p, (void)size, 0; }
 static int toft_written_forget(unsigned char *p, size_t size) { return (void)p, (void)size, 0; }
 static int toft_written_mark(unsigned char *p, size_t size) { return (void)p, (void)size, 0; }

@@ -135,6 +135,7 @@ static int toft_region_grow_map(toft_region *r, size_t n) {
   if (!toft_region_commit(r->control, (size_t)(p - r->base) + units * TOFT_BLOCK_MIN)) return 0;
   r->map = toft_map_make(p, words, &before);
   toft_region_set_units(r, at, units, 0);
+  r->control->dirty = toft_max(r->control->dirty, (size_t)(r->top - r->base)); /* also if the block is refused then */
   if (had != 0) toft_region_set_units(r, toft_region_unit(r, (unsigned char *)before.free), had, 1);
   return 1;
 }
@@ -305,6 +306,7 @@ static int toft_region_read_options(const toft_region_options *options, toft_reg
   const toft_region_options defaults = TOFT_REGION_OPTIONS;
   if (options != NULL && options->size != sizeof *o) return 0;
   *o = options != NULL ? *options : defaults;
+  if (o->memory != NULL && o->max == 0) return 0;
   o->max = toft_region_max(o->max);
   if (!toft_region_is_valid_max(o->max)) return 0;
   if ((o->flags & ~(uint32_t)(TOFT_REGION_COMPARES | TOFT_REGION_CHECKED | TOFT_REGION_REPEATABLE)) != 0) return 0;

@@ -333,20 +333,27 @@ int toft_region_checkpoint(toft_region *r, toft_checkpoint *made) {
 
 /* ---- drop ---- */
 
+/* The entry for a page; NULL: there is none. */
+static const toft_saved_page *toft_saved_page_of(const toft_saved_page *pages, size_t count, size_t page) {
+  while (count != 0) {
+    const toft_saved_page *middle = pages + count / 2;
+    if (middle->page == page) return middle;
+    pages = middle->page < page ? middle + 1 : pages;
+    count = middle->page < page ? count - count / 2 - 1 : count / 2;
+  }
+  return NULL;
+}
+
 /* Moves the pages of a node into the array of its parent, which becomes the node's. 0: there is no memory. */
 static int toft_node_merge(toft_region_control *c, toft_node *parent, toft_node *n) {
-  size_t i = 0, j = 0, k = parent->count + n->count;
-  while (i < parent->count && j < n->count) {
-    size_t page = n->pages[j].page;
-    k -= parent->pages[i].page == page;
-    j += parent->pages[i].page >= page;
-    i += parent->pages[i].page <= page;
-  }
+  size_t i = parent->count, j, k = parent->count + n->count, merged;
+  for (j = 0; j < n->count; j++) k -= toft_saved_page_of(parent->pages, i, n->pages[j].page) != NULL;
   if (!toft_tree_grow((void **)&parent->pages, &parent->room, parent->count, k, sizeof *n->pages)) return 0;
-  size_t merged = k;
+  merged = k;
   toft_saved_page *to = parent->pages;
-  for (i = parent->count, j = n->count; j != 0;) {
+  while (j != 0) {
     toft_saved_page from = n->pages[j - 1];
+    if (i == k) i = k = (size_t)(toft_saved_page_of(to, i, from.page) - to) + 1; /* none moves: the rest is there */
     if (i != 0 && to[i - 1].page > from.page) {
       to[--k] = to[--i];
       continue;
@@ -536,7 +543,7 @@ int toft_region_next_checkpoint(const toft_region *r, toft_checkpoint after, tof
 
 int toft_region_name_checkpoint(toft_region *r, toft_checkpoint named, const char *name) {
   toft_node *n = toft_region_node(r, named);
-  if (n == NULL) return TOFT_EMARK;
+  if (n == NULL || name == NULL) return n == NULL ? TOFT_EMARK : TOFT_EARG;
   char *copy = (char *)toft_os_heap_take(toft_round(strlen(name) + 1, 64), 64);
   if (copy == NULL) return TOFT_ENOMEM;
   memcpy(copy, name, strlen(name) + 1);

@@ -17,9 +17,11 @@ static uint64_t toft_digest_word(uintptr_t word, uintptr_t base, size_t size) {
   return word - base < size ? word - base + (UINT64_MAX / 2 + 1) : word;
 }
 
-/* A change of one word changes the result: each step is a bijection of the state, and so is the end. */
+/* A change of one word changes the result: each step is a bijection of the state and of the word, and so is the end.
+ * The word is mixed by itself first: else a change of its highest bits would be undone by one bit of the next word. */
 static uint64_t toft_digest_step(uint64_t state, uint64_t word) {
-  state = (state ^ word) * TOFT_DIGEST_ODD;
+  word *= 0xd6e8feb86659fd93u;
+  state = (state ^ word ^ word >> 32) * TOFT_DIGEST_ODD;
   return state << 29 | state >> 35;
 }
 
@@ -187,9 +189,10 @@ static void toft_digest_find_word(const toft_digesting g[2], const toft_digest_p
     int goes_on = found[0] != NULL && found[1] != NULL;
     for (int i = 0; i < 2; i++) {
       if (found[i] == NULL) continue;
-      goes_on &= at + sizeof(uintptr_t) < found[i]->length;
       d->offset = found[i]->offset + at;
-      d->words[i] = toft_digest_word(toft_digest_load(copies[i] + at), g[i].base, g[i].size);
+      goes_on &= at < found[i]->length;
+      d->words[i] =
+          at < found[i]->length ? toft_digest_word(toft_digest_load(copies[i] + at), g[i].base, g[i].size) : 0;
     }
     if (!goes_on || d->words[0] != d->words[1]) return;
   }

@@ -46,9 +46,10 @@ static void toft_verify_arenas(const toft_region *r) {
 
 /* The page at a node, as its ancestors have it. */
 static const unsigned char *toft_saved_page_at(const toft_node *n, size_t page) {
-  for (; n != NULL; n = n->parent)
-    for (size_t i = 0; i < n->count && n->pages[i].page <= page; i++)
-      if (n->pages[i].page == page) return n->pages[i].is;
+  for (; n != NULL; n = n->parent) {
+    const toft_saved_page *s = toft_saved_page_of(n->pages, n->count, page);
+    if (s != NULL) return s->is;
+  }
   return NULL;
 }
 
@@ -57,7 +58,7 @@ static void toft_verify_node(const toft_region_control *c, const toft_node *n) {
     const toft_saved_page *s = &n->pages[i];
     TOFT_ASSERT(i == 0 || n->pages[i - 1].page < s->page);
     TOFT_ASSERT(s->is != NULL && s->page < c->tree->view_room);
-    if (n->count < 1000) TOFT_ASSERT(s->was == toft_saved_page_at(n->parent, s->page));
+    TOFT_ASSERT(s->was == toft_saved_page_at(n->parent, s->page));
   }
   for (size_t i = 1; i < n->cleanup_count; i++) TOFT_ASSERT(n->cleanups[i].arena < n->cleanups[i - 1].arena);
 }

@@ -244,7 +244,7 @@ toft_arena *toft_shared_local(toft_shared *s) {
   a->state |= TOFT_CACHE_OWNED;
   toft_set_limit(a);
   toft_lock_take(&s->lock);
-  if (region != NULL) toft_regions->enlist(region, a);
+  if (region != NULL) TOFT_LOAD_POINTER(const toft_region_calls, &toft_regions)->enlist(region, a);
   a->adopted.older = s->parts;
   s->parts = &a->adopted;
   TOFT_UNLOCK(&s->lock);
