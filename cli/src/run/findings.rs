@@ -14,7 +14,7 @@ const CALLS: usize = 3;
 
 /// The kinds of both libraries, in the order in which they are shown, with their names in sentences. A kind of a later
 /// library follows them.
-const KINDS: [(&str, &str); 18] = [
+const KINDS: [(&str, &str); 17] = [
     ("overrun", "overrun"),
     ("underrun", "underrun"),
     ("late-write", "late write"),
