@@ -285,7 +285,7 @@ static int toft_node_add_cleanups(const toft_region *r, toft_node *n) {
 /* Reserves what the tree needs for a node of this size. */
 static int toft_tree_admit(toft_tree *t, size_t size) {
   size_t pages = size / TOFT_SAVED_PAGE, known = t->view_room;
-  if (!toft_tree_grow((void **)&t->nodes, &t->room, t->count, t->count + 1, sizeof *t->nodes)) return 0;
+  if (!toft_tree_grow((void **)&t->nodes, &t->room, t->count, t->count + 1, sizeof(void *))) return 0;
   if (!toft_tree_grow((void **)&t->view, &t->view_room, known, pages, sizeof *t->view)) return 0;
   while (known < t->view_room) t->view[known++] = NULL;
   return 1;
@@ -385,7 +385,7 @@ static void toft_tree_remove(toft_region_control *c, toft_node *n) {
   toft_tree *t = c->tree;
   size_t i = toft_tree_index(t, n->number);
   TOFT_ASSERT(t->nodes[i] == n && t->current != n);
-  memmove(&t->nodes[i], &t->nodes[i + 1], (--t->count - i) * sizeof *t->nodes);
+  memmove(&t->nodes[i], &t->nodes[i + 1], (--t->count - i) * sizeof(void *));
   toft_node_free(c, n);
 }
 
