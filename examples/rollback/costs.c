@@ -1,6 +1,6 @@
 /* What checkpoints of a region cost, beside whole copies of its content, in turns:
  *     costs MEBIBYTES PERMILLE ROUNDS
- * Between two of them so many of a thousand pages are written. Prints medians of microseconds: by the system's record,
+ * Between two of them PERMILLE pages of a thousand are written. Prints medians of microseconds: by the system's record,
  * by comparing, by copies; and bytes for each checkpoint, and the speed of a digest.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE

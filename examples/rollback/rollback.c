@@ -180,7 +180,7 @@ static void add(void *list, const toft_digest_part *part) {
   p->all[p->count++] = *part;
 }
 
-/* Player 1 sends its parts, and the content of the one that player 0 asks for. */
+/* Player 1 sends its parts, and the content of the part that player 0 names. */
 static void show_difference(int frame) {
   parts mine = {NULL, 0}, its = {NULL, 0};
   uint64_t k = 0, words[512], other[512];

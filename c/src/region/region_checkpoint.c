@@ -58,8 +58,8 @@ static int toft_region_is_busy(const toft_region *r) {
   return 0;
 }
 
-/* Makes room for `count` elements of `size` bytes, of which `used` move. 0: there is no memory; nothing changed. */
-static int toft_tree_grow(void **array, size_t *room, size_t used, size_t count, size_t size) {
+/* Makes room for `count` elements of `size` bytes; the first `used` move. 0: there is no memory; nothing changed. */
+static int toft_region_grow(void **array, size_t *room, size_t used, size_t count, size_t size) {
   if (count <= *room) return 1;
   size_t more = toft_max(count, *room + *room / 2 + 8);
   void *grown = toft_os_heap_take(toft_round(more * size, 64), 64);
@@ -241,7 +241,7 @@ static toft_node *toft_region_node(const toft_region *r, toft_checkpoint number)
 
 static int toft_node_add(toft_region_control *c, toft_node *n, size_t page) {
   const unsigned char *p = (unsigned char *)c->region + page * TOFT_SAVED_PAGE, *is = toft_zero_page;
-  if (!toft_tree_grow((void **)&n->pages, &n->room, n->count, n->count + 1, sizeof *n->pages)) return 0;
+  if (!toft_region_grow((void **)&n->pages, &n->room, n->count, n->count + 1, sizeof *n->pages)) return 0;
   if (toft_region_compare_bytes(p, toft_zero_page, TOFT_SAVED_PAGE) != 0) {
     unsigned char *copy = toft_saved_page_take(&c->tree->chunks);
     if (copy == NULL) return 0;
@@ -274,7 +274,7 @@ static int toft_node_add_cleanups(const toft_region *r, toft_node *n) {
   for (toft_region_arena_link *link = r->arenas; link != NULL; link = link->older) {
     const toft_state *a = toft_region_arena_of(link);
     if ((a->state & TOFT_PRISTINE) || a->cleanups == NULL || toft_region_is_adopted(a)) continue;
-    if (!toft_tree_grow((void **)&n->cleanups, &room, n->cleanup_count, n->cleanup_count + 1, sizeof *n->cleanups))
+    if (!toft_region_grow((void **)&n->cleanups, &room, n->cleanup_count, n->cleanup_count + 1, sizeof *n->cleanups))
       return 0;
     n->cleanups[n->cleanup_count].arena = link->number;
     n->cleanups[n->cleanup_count++].epoch = toft_epoch(a);
@@ -285,8 +285,8 @@ static int toft_node_add_cleanups(const toft_region *r, toft_node *n) {
 /* Reserves what the tree needs for a node of this size. */
 static int toft_tree_admit(toft_tree *t, size_t size) {
   size_t pages = size / TOFT_SAVED_PAGE, known = t->view_room;
-  if (!toft_tree_grow((void **)&t->nodes, &t->room, t->count, t->count + 1, sizeof(void *))) return 0;
-  if (!toft_tree_grow((void **)&t->view, &t->view_room, known, pages, sizeof *t->view)) return 0;
+  if (!toft_region_grow((void **)&t->nodes, &t->room, t->count, t->count + 1, sizeof(void *))) return 0;
+  if (!toft_region_grow((void **)&t->view, &t->view_room, known, pages, sizeof *t->view)) return 0;
   while (known < t->view_room) t->view[known++] = NULL;
   return 1;
 }
@@ -348,7 +348,7 @@ static const toft_saved_page *toft_saved_page_of(const toft_saved_page *pages, s
 static int toft_node_merge(toft_region_control *c, toft_node *parent, toft_node *n) {
   size_t i = parent->count, j, k = parent->count + n->count, merged;
   for (j = 0; j < n->count; j++) k -= toft_saved_page_of(parent->pages, i, n->pages[j].page) != NULL;
-  if (!toft_tree_grow((void **)&parent->pages, &parent->room, parent->count, k, sizeof *n->pages)) return 0;
+  if (!toft_region_grow((void **)&parent->pages, &parent->room, parent->count, k, sizeof *n->pages)) return 0;
   merged = k;
   toft_saved_page *to = parent->pages;
   while (j != 0) {

@@ -71,7 +71,7 @@ static void toft_digest_range(void *arg, toft_arena *arena, const unsigned char 
                                  g->base, g->size);
     g->sum += part.digest;
     if (!g->lists || g->refused) continue;
-    g->refused = !toft_tree_grow((void **)&g->parts, &g->room, g->count, g->count + 1, sizeof part);
+    g->refused = !toft_region_grow((void **)&g->parts, &g->room, g->count, g->count + 1, sizeof part);
     if (!g->refused) g->parts[g->count++] = part;
   }
 }
