@@ -382,6 +382,14 @@ static void what_is_not_there_is_refused(void **state) {
   assert_int_equal(toft_region_name_checkpoint(r, 0, "the first"), TOFT_OK);
   assert_int_equal(toft_region_next_checkpoint(r, 0, &info), TOFT_OK);
   assert_string_equal(info.name, "the first");
+  char longest[TOFT_CHECKPOINT_NAME + 1] = {0};
+  memset(longest, 'n', sizeof longest - 1);
+  assert_int_equal(toft_region_name_checkpoint(r, 0, longest), TOFT_EARG);
+  assert_int_equal(toft_region_name_checkpoint(r, 0, NULL), TOFT_EARG);
+  assert_string_equal(info.name, "the first");
+  longest[sizeof longest - 2] = 0;
+  assert_int_equal(toft_region_name_checkpoint(r, 0, longest), TOFT_OK);
+  assert_string_equal(info.name, longest);
   toft_arena *a = toft_region_arena(r);
   toft_range range;
   assert_int_equal(toft_claim(a, &range), TOFT_OK);

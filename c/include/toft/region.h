@@ -142,6 +142,8 @@ TOFT_API void *toft_region_root(const toft_region *r);
 /* A checkpoint, as a number that no other of the process has; later ones of a region have larger numbers. 0: none. */
 typedef uint64_t toft_checkpoint;
 
+#define TOFT_CHECKPOINT_NAME 64 /* bytes of a name, with the zero at its end */
+
 typedef struct toft_checkpoint_info {
   toft_checkpoint checkpoint, parent; /* parent: of those that were not dropped; 0: it is the first */
   const char *name;                   /* until the next call for it; "": it has none */
@@ -167,8 +169,8 @@ TOFT_API int toft_region_drop_checkpoint(toft_region *r, toft_checkpoint dropped
 TOFT_API toft_checkpoint toft_region_current(const toft_region *r);
 /* Describes the first checkpoint with a number above `after`, 0: the first of all. TOFT_EMARK: there is none. */
 TOFT_API int toft_region_next_checkpoint(const toft_region *r, toft_checkpoint after, toft_checkpoint_info *info);
-/* Names a checkpoint, 0: the current one; copies the name. TOFT_EMARK: there is no such one; TOFT_EARG: NULL;
- * TOFT_ENOMEM. */
+/* Names a checkpoint, 0: the current one; copies the name. TOFT_EMARK: there is no such one; TOFT_EARG: NULL, or a name
+ * of TOFT_CHECKPOINT_NAME bytes or more. */
 TOFT_API int toft_region_name_checkpoint(toft_region *r, toft_checkpoint named, const char *name);
 
 /* ---- digests ---- Of live content: the used parts of the blocks of arenas, the objects of the recyclers that the

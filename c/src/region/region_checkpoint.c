@@ -33,8 +33,8 @@ typedef struct toft_node {
   toft_saved_cleanups *cleanups; /* by falling number */
   size_t cleanup_count;
   unsigned char *access; /* under a memory tool: what of it was accessible; else NULL */
-  char *name;            /* NULL: none */
   int dropped;           /* by the program; it stays while several contents depend on it */
+  char name[TOFT_CHECKPOINT_NAME];
 } toft_node;
 
 struct toft_tree {
@@ -188,7 +188,6 @@ static void toft_node_free(toft_region_control *c, toft_node *n) {
   }
   if (n->pages != NULL) toft_os_heap_put(n->pages);
   if (n->cleanups != NULL) toft_os_heap_put(n->cleanups);
-  if (n->name != NULL) toft_os_heap_put(n->name);
   toft_region_free_access(n->access, n->size);
   toft_os_heap_put(n);
 }
@@ -535,7 +534,7 @@ int toft_region_next_checkpoint(const toft_region *r, toft_checkpoint after, tof
   const toft_node *n = t->nodes[i], *parent = toft_node_listed(n->parent);
   info->checkpoint = n->number;
   info->parent = parent != NULL ? parent->number : 0;
-  info->name = n->name != NULL ? n->name : "";
+  info->name = n->name;
   info->size = n->size;
   info->saved = (uint64_t)n->count * TOFT_SAVED_PAGE;
   return TOFT_OK;
@@ -543,12 +542,11 @@ int toft_region_next_checkpoint(const toft_region *r, toft_checkpoint after, tof
 
 int toft_region_name_checkpoint(toft_region *r, toft_checkpoint named, const char *name) {
   toft_node *n = toft_region_node(r, named);
+  size_t length = 0;
   if (n == NULL || name == NULL) return n == NULL ? TOFT_EMARK : TOFT_EARG;
-  char *copy = (char *)toft_os_heap_take(toft_round(strlen(name) + 1, 64), 64);
-  if (copy == NULL) return TOFT_ENOMEM;
-  memcpy(copy, name, strlen(name) + 1);
-  if (n->name != NULL) toft_os_heap_put(n->name);
-  n->name = copy;
+  while (length < sizeof n->name && name[length] != 0) length++;
+  if (length == sizeof n->name) return TOFT_EARG;
+  memcpy(n->name, name, length + 1);
   return TOFT_OK;
 }
 

@@ -114,7 +114,7 @@ class region_ref {
   int drop_checkpoint(checkpoint_id dropped = 0) const noexcept { return toft_region_drop_checkpoint(r_, dropped); }
   // The current checkpoint; 0: there is none.
   checkpoint_id current_checkpoint() const noexcept { return toft_region_current(r_); }
-  // Names a checkpoint, 0: the current one; the name is copied. TOFT_EMARK; TOFT_ENOMEM.
+  // Names a checkpoint, 0: the current one; the name is copied. TOFT_EMARK; TOFT_EARG: 64 bytes or more.
   int name_checkpoint(checkpoint_id named, const char *name) const noexcept {
     return toft_region_name_checkpoint(r_, named, name);
   }
