@@ -95,6 +95,8 @@ pub enum Recipe {
     Document,
     /// One call as long as the program: memory that is never freed.
     Process,
+    /// Generations of objects in one call: one arena, and a reset where each has ended.
+    Generations,
 }
 
 /// A function whose calls could open an arena.
@@ -104,7 +106,7 @@ pub struct Scope {
     pub recipe: Recipe,
     /// The calls of Toft to use, one line each.
     pub calls: Vec<String>,
-    /// Calls of the function that allocate.
+    /// Calls of the function that allocate, or generations.
     pub instances: u64,
     pub objects: Spread,
     /// Bytes of the scope's objects in one instance.
@@ -127,6 +129,9 @@ pub struct Scope {
     pub sites: Vec<Site>,
     /// Call sites of escaped objects, by count.
     pub escapes: Vec<Escape>,
+    /// Call sites of the last frees of generations, by count.
+    #[serde(default)]
+    pub resets: Vec<Site>,
 }
 
 /// What the program saved with the scope's objects in arenas.

@@ -7,9 +7,9 @@
  * TRIAL_CONTROL by the program's malloc, after the same steps. The difference of the CPU times is the saving.
  *
  * A call of the scope has ended if a call of the thread has a stack pointer above the frame of the scope's function,
- * if a call with another frame begins, or if none of its objects is live. Then the arena is reset. If an object is
- * live, the arena is left as it is until it is freed, and another one begins: an object stays valid until the program
- * frees it. What no arena can serve is served by the program's malloc.
+ * if a call with another frame begins, or if as few of its objects are live as the file gives, after as many frees.
+ * Then the arena is reset. If an object is live, the arena is left as it is until it is freed, and another one begins:
+ * an object stays valid until the program frees it. What no arena can serve is served by the program's malloc.
  *
  * Everything but the cursor of an arena runs behind a lock on a stack of the library's own, as in the recorder. */
 #define _GNU_SOURCE
@@ -106,7 +106,7 @@ static void note_site(uint32_t i, uint64_t ra, uint64_t sp, uint32_t leaf) {
     uint64_t call = 0;
     if (depth++ < TRIAL_FRAMES) beginning = hash;
     if (!add_address(&call, S.nodes[n].ip) || !is_listed(TRIAL_CALL, call)) continue;
-    frame = S.nodes[n].cfa != 0 ? S.nodes[n].cfa : NO_FRAME - 1;
+    frame = S.nodes[n].cfa != 0 && F.file->least_freed != UINT64_MAX ? S.nodes[n].cfa : NO_FRAME - 1;
     path = hash;
     path_beginning = beginning;
   }
@@ -287,7 +287,7 @@ static NOINLINE int free_object(void *p, slice *s) {
   T.busy = 1;
   hook_free(O.arena, p);
   mark_freed(p);
-  if (++O.freed == O.made) O.frame = NO_FRAME;
+  if (O.made - ++O.freed <= F.file->live && O.freed >= F.file->least_freed) O.frame = NO_FRAME;
   T.busy = 0;
   return 1;
 }

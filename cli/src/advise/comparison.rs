@@ -134,9 +134,8 @@ impl Comparison<'_> {
 
     /// The control, and the trial of each.
     fn trials(&self, tried: &[Proposal]) -> (Option<Trial>, Vec<Trial>) {
-        let trial = |name: &str, mode, p: &Proposal| {
-            Trial::new(self.folder.join(name), mode, self.recording, &p.at, &p.in_arena)
-        };
+        let trial =
+            |name: &str, mode, p: &Proposal| Trial::new(self.folder.join(name), mode, self.recording, &p.objects);
         let control = tried.first().map(|p| trial("control", Mode::Control, p));
         let arenas = tried.iter().enumerate().map(|(i, p)| trial(&format!("arena-{i}"), Mode::Arena, p)).collect();
         (control, arenas)

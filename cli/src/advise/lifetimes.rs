@@ -270,3 +270,21 @@ impl Merger<'_> {
         outer.map_or(NO_OWNER, |k| owner + k as u16)
     }
 }
+
+#[cfg(test)]
+impl Lifetimes {
+    /// An object of a site of `Recording::of`, whose outermost call captures it. Returns its number.
+    pub fn begin(&mut self, recording: &Recording, site: u32, size: u32) -> u32 {
+        let owner = recording.sites[site as usize].stack.len() as u16 - 1;
+        self.objects.push(Object { size, site, freed: 0, owner, dead: false });
+        self.bytes += u64::from(size);
+        self.steps.push(Step { thread: 0, object: self.objects.len() as u32 - 1, old: NONE, site });
+        self.objects.len() as u32 - 1
+    }
+
+    pub fn finish(&mut self, object: u32, site: u32) {
+        let o = &mut self.objects[object as usize];
+        (o.freed, o.dead) = (site, true);
+        self.steps.push(Step { thread: 0, object: NONE, old: object, site });
+    }
+}

@@ -6,6 +6,7 @@
 
 mod comparison;
 mod figure;
+mod generations;
 mod holders;
 mod lifetimes;
 mod measure;

@@ -40,6 +40,21 @@ pub fn calls(recipe: Recipe, language: Language, block: u64) -> Vec<String> {
             "let arena = toft::Arena::new();        first in the function",
             "arena.alloc(x), arena.vec()            for Box::new, Vec::new",
         ],
+        (Recipe::Generations, Language::C) => &[
+            "toft_arena *a = toft_create();         at the beginning",
+            "toft_new(a, T), toft_alloc(a, size)    for malloc; free goes away",
+            "toft_reset(a);                         where the last free of a generation is",
+        ],
+        (Recipe::Generations, Language::Cpp) => &[
+            "toft::arena a;                         at the beginning",
+            "a.make<T>(...), arena_resource         for new and containers; delete goes away",
+            "a.reset();                             where the last delete of a generation is",
+        ],
+        (Recipe::Generations, Language::Rust) => &[
+            "let mut arena = toft::Arena::new();    at the beginning",
+            "arena.alloc(x), arena.vec()            for Box::new, Vec::new",
+            "arena.reset();                         where a generation is dropped",
+        ],
         (Recipe::Process, Language::C) => &[
             "static toft_arena *a;                  toft_create() at the beginning of main",
             "toft_new(a, T), toft_alloc(a, size)    for malloc; no free, no release",

@@ -377,3 +377,36 @@ impl Iterator for Events<'_> {
         }
     }
 }
+
+#[cfg(test)]
+impl Recording {
+    /// One thread. A site is the functions of its stack, from malloc's caller; each has a frame of its own for its depth.
+    pub fn of(sites: &[&[u64]]) -> Recording {
+        let empty = memmap2::MmapOptions::new().len(1).map_anon().unwrap().make_read_only().unwrap();
+        let mut made = Recording {
+            map: empty,
+            executable: String::new(),
+            malloc: String::new(),
+            partial: None,
+            ended: true,
+            forked: false,
+            pid: 0,
+            parent: 0,
+            ticks: 1e9,
+            threads: vec![Vec::new()],
+            nodes: vec![Node::default()],
+            sites: vec![Site::default()],
+            mappings: Vec::new(),
+        };
+        for stack in sites {
+            let first = made.nodes.len() as u32;
+            for (i, &function) in stack.iter().enumerate() {
+                let depth = (stack.len() - i) as u64;
+                made.nodes.push(Node { ip: function * 16 + 1, cfa: 10_000 - depth * 100, function, parent: 0 });
+            }
+            let sp = 10_000 - stack.len() as u64 * 100 - 50;
+            made.sites.push(Site { sp, stack: (first..made.nodes.len() as u32).collect() });
+        }
+        made
+    }
+}

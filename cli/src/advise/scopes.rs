@@ -1,10 +1,10 @@
 //! Functions whose calls could open an arena.
 //!
 //! A call captures an object that is allocated within it and freed before it returns. An instance of a scope is a call of
-//! its function, outermost if recursive; it also ends where none of its objects is live, since calls that follow each other at one
-//! place of the stack look like one call.
+//! its function, outermost if recursive, or the part of a call between two resets of the arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use super::generations::{Ends, Resets};
 use super::lifetimes::{Lifetimes, NONE, NO_OWNER};
 use super::recording::Recording;
 use crate::advice::Spread;
@@ -61,11 +61,21 @@ pub fn outermost(recording: &Recording, function: u64) -> Vec<u16> {
     recording.sites.iter().map(|site| of(&site.stack).map_or(NO_OWNER, |i| i as u16)).collect()
 }
 
+/// The least part of the program's objects or bytes that a scope is proposed for, in thousandths.
+const WORTH: u64 = 20;
+
+fn permille(part: u64, all: u64) -> u64 {
+    (u128::from(part) * 1000 / u128::from(all.max(1))) as u64
+}
+
+pub fn is_worth(part: u64, all: u64) -> bool {
+    part > 0 && permille(part, all) >= WORTH
+}
+
 /// The functions that capture at least 2 % of the objects or bytes, by the larger share; of functions that capture the same
 /// objects the innermost.
 pub fn candidates(recording: &Recording, groups: &[Group]) -> Vec<Candidate> {
     let all = groups.iter().fold((0, 0), |(count, bytes), g| (count + g.count, bytes + g.bytes));
-    let permille = |part: u64, all: u64| (u128::from(part) * 1000 / u128::from(all.max(1))) as u64;
     let share = |c: &Candidate| permille(c.captured, all.0).max(permille(c.bytes, all.1));
     let mut found: FxHashMap<u64, Candidate> = FxHashMap::default();
     let mut seen: FxHashMap<u64, usize> = FxHashMap::default();
@@ -89,7 +99,7 @@ pub fn candidates(recording: &Recording, groups: &[Group]) -> Vec<Candidate> {
             }
         }
     }
-    let mut candidates: Vec<_> = found.into_values().filter(|c| c.captured > 0 && share(c) >= 20).collect();
+    let mut candidates: Vec<_> = found.into_values().filter(|c| c.captured > 0 && share(c) >= WORTH).collect();
     candidates.sort_unstable_by_key(|c| {
         (std::cmp::Reverse((share(c), c.captured)), c.objects, c.escaped, c.depth, c.function)
     });
@@ -117,86 +127,179 @@ fn spread(values: &mut [u64]) -> Spread {
     }
 }
 
+/// The objects of a scope.
+#[derive(Clone, Default)]
+pub struct Scoped {
+    /// Of each site of the recording the index of the scope's function in the stack, or `NO_OWNER`.
+    pub at: Vec<u16>,
+    /// Whether its objects are in the arena.
+    pub in_arena: Vec<bool>,
+    pub resets: Resets,
+}
+
+/// The objects of a code path, from the scope's function to the allocation.
+#[derive(Clone, Copy, Default)]
+struct Path {
+    objects: u64,
+    bytes: u64,
+    /// Objects that the scope does not capture.
+    escaped: u64,
+    /// Bytes of objects that are never freed.
+    kept: u64,
+}
+
+impl Path {
+    /// At most one object in a hundred lives longer than the arena.
+    fn is_captured(&self) -> bool {
+        self.escaped * 100 <= self.objects
+    }
+
+    /// Most of its bytes last as long as the process.
+    fn is_kept(&self) -> bool {
+        self.kept * 2 >= self.bytes
+    }
+}
+
+/// The scopes of a function. Code cannot treat objects of one path differently by how long they will live, so that all objects of
+/// a path are in the arena or none.
+#[derive(Clone)]
+pub struct Paths {
+    at: Vec<u16>,
+    /// Of each site.
+    path: Vec<u64>,
+    sums: FxHashMap<u64, Path>,
+}
+
+impl Paths {
+    pub fn new(recording: &Recording, groups: &[Group], function: u64) -> Paths {
+        let at = outermost(recording, function);
+        let path = |(site, &at): (usize, &u16)| {
+            let stack = recording.sites[site].stack.iter().take(if at == NO_OWNER { 0 } else { usize::from(at) + 1 });
+            hash_of(&stack.map(|&n| recording.nodes[n as usize].ip).collect::<Vec<_>>())
+        };
+        let path: Vec<u64> = at.iter().enumerate().map(path).collect();
+        let mut sums: FxHashMap<u64, Path> = FxHashMap::default();
+        for g in groups.iter().filter(|g| at[g.site as usize] != NO_OWNER) {
+            let sum = sums.entry(path[g.site as usize]).or_default();
+            sum.objects += g.count;
+            sum.bytes += g.bytes;
+            sum.escaped += if is_captured(&at, g.site, g.owner) { 0 } else { g.count };
+            sum.kept += if g.freed == 0 { g.bytes } else { 0 };
+        }
+        Paths { at, path, sums }
+    }
+
+    /// Whether each call is the outermost one of its thread.
+    pub fn are_whole(&self, recording: &Recording) -> bool {
+        let is_last =
+            |(site, &at): (usize, &u16)| at == NO_OWNER || usize::from(at) + 1 == recording.sites[site].stack.len();
+        self.at.iter().enumerate().all(is_last)
+    }
+
+    fn of(&self, resets: Resets, is_in_arena: impl Fn(&Path) -> bool) -> Scoped {
+        let site = |(&at, path): (&u16, &u64)| at != NO_OWNER && self.sums.get(path).is_some_and(&is_in_arena);
+        Scoped { at: self.at.clone(), in_arena: self.at.iter().zip(&self.path).map(site).collect(), resets }
+    }
+
+    /// An arena for each call.
+    pub fn calls(&self) -> Scoped {
+        self.of(Resets::CALLS, Path::is_captured)
+    }
+
+    /// Leaves out the paths with more than one object in a hundred, or with objects of more than one in `least` of the generations,
+    /// that live on. Returns whether there are some.
+    pub fn leave_out(&mut self, ends: &Ends, least: u64) -> bool {
+        let mut sums: FxHashMap<u64, (u64, u64)> = FxHashMap::default();
+        for (&site, &(objects, ends)) in &ends.survivors {
+            let sum = sums.entry(self.path[site as usize]).or_default();
+            *sum = (sum.0 + objects, sum.1 + ends);
+        }
+        sums.retain(|path, &mut (objects, of)| {
+            objects * 100 > self.sums[path].objects || of * least > ends.sites.len() as u64
+        });
+        for path in sums.keys() {
+            self.sums.entry(*path).and_modify(|sum| sum.escaped = sum.objects);
+        }
+        !sums.is_empty()
+    }
+
+    /// An arena that lasts as long as the process: of all objects, or of those that are never freed.
+    pub fn process(&self, only_kept: bool) -> Scoped {
+        self.of(Resets::Never, |path| !only_kept || path.is_kept())
+    }
+}
+
+fn is_captured(at: &[u16], site: u32, owner: u16) -> bool {
+    owner != NO_OWNER && owner <= at[site as usize]
+}
+
+impl Scoped {
+    /// Whether objects of that site and owner are in the arena, and end before it does.
+    pub fn holds(&self, site: u32, owner: u16) -> bool {
+        self.in_arena[site as usize] && (self.resets == Resets::Never || is_captured(&self.at, site, owner))
+    }
+
+    /// The address of the frame of the call that has the object in its arena.
+    pub fn frame(&self, recording: &Recording, lifetimes: &Lifetimes, object: u32) -> Option<u64> {
+        let o = &lifetimes.objects[object as usize];
+        let stack = &recording.sites[o.site as usize].stack;
+        let cfa = |&at: &u16| recording.nodes[stack[usize::from(at)] as usize].cfa;
+        let cfa = self.holds(o.site, o.owner).then(|| cfa(&self.at[o.site as usize]))?;
+        Some(if cfa == 0 || self.resets == Resets::Never { u64::MAX } else { cfa })
+    }
+}
+
+#[derive(Clone, Copy, Default)]
 struct Current {
     /// Address of the frame; 0: no instance.
     cfa: u64,
     number: u32,
     live: u64,
+    freed: u64,
 }
 
-/// The sites whose objects a scope puts into its arena: those of code paths, from the scope's function to the allocation, that
-/// let at most 1 % of their objects escape. Code cannot treat objects of one path differently by how long they will live.
-pub fn arena_sites(recording: &Recording, groups: &[Group], at: &[u16]) -> Vec<bool> {
-    let path = |site: u32| {
-        let stack = &recording.sites[site as usize].stack[..=usize::from(at[site as usize])];
-        hash_of(&stack.iter().map(|&n| recording.nodes[n as usize].ip).collect::<Vec<_>>())
-    };
-    let mut counts: FxHashMap<u64, (u64, u64)> = FxHashMap::default();
-    for g in groups.iter().filter(|g| at[g.site as usize] != NO_OWNER) {
-        let sum = counts.entry(path(g.site)).or_default();
-        sum.0 += g.count;
-        if g.owner == NO_OWNER || g.owner > at[g.site as usize] {
-            sum.1 += g.count;
-        }
-    }
-    (0..at.len() as u32)
-        .map(|site| {
-            at[site as usize] != NO_OWNER && counts.get(&path(site)).is_some_and(|&(all, escaped)| escaped * 100 <= all)
-        })
-        .collect()
-}
-
-pub fn instances(recording: &Recording, lifetimes: &Lifetimes, at: &[u16], in_arena: &[bool]) -> Instances {
+pub fn instances(recording: &Recording, lifetimes: &Lifetimes, scope: &Scoped) -> Instances {
     // Of each object the number of its instance, from 1; 0: not in the arena.
     let mut of = vec![0u32; lifetimes.objects.len()];
     let (mut bytes, mut objects): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
     let (mut live_bytes, mut peak, mut captured) = (0u64, 0u64, 0u64);
-    let mut current: Vec<Current> = Vec::new();
-    current.resize_with(recording.threads.len(), || Current { cfa: 0, number: 0, live: 0 });
-    let end = |c: &mut Current, of: &[u32], object: u32, live_bytes: &mut u64| {
-        let number = of[object as usize];
-        if number == 0 {
-            return;
-        }
-        *live_bytes -= u64::from(lifetimes.objects[object as usize].size);
-        if number == c.number {
-            c.live -= 1;
-            if c.live == 0 {
-                c.cfa = 0;
-            }
-        }
-    };
+    let mut current = vec![Current::default(); recording.threads.len()];
     for step in &lifetimes.steps {
         let c = &mut current[usize::from(step.thread)];
         let sp = recording.sites.get(step.site as usize).map_or(0, |s| s.sp);
-        if c.cfa != 0 && sp >= c.cfa {
+        if sp >= c.cfa {
             c.cfa = 0;
         }
-        if step.object == NONE {
-            end(c, &of, step.old, &mut live_bytes);
-            continue;
-        }
-        let o = &lifetimes.objects[step.object as usize];
-        let index = at[o.site as usize];
-        if in_arena[o.site as usize] && o.owner != NO_OWNER && o.owner <= index {
-            let frame = recording.sites[o.site as usize].stack[usize::from(index)];
+        if step.object != NONE
+            && let Some(cfa) = scope.frame(recording, lifetimes, step.object)
+        {
             if c.cfa == 0 {
                 bytes.push(0);
                 objects.push(0);
-                let cfa = recording.nodes[frame as usize].cfa;
-                *c = Current { cfa: if cfa == 0 { u64::MAX } else { cfa }, number: bytes.len() as u32, live: 0 };
+                *c = Current { cfa, number: bytes.len() as u32, ..Current::default() };
             }
+            let size = u64::from(lifetimes.objects[step.object as usize].size);
             of[step.object as usize] = c.number;
             c.live += 1;
             captured += 1;
-            live_bytes += u64::from(o.size);
+            live_bytes += size;
             peak = peak.max(live_bytes);
             let number = c.number as usize - 1;
-            bytes[number] += u64::from(o.size.div_ceil(16)) * 16;
+            bytes[number] += size.div_ceil(16) * 16;
             objects[number] += 1;
         }
-        if step.old != NONE {
-            end(c, &of, step.old, &mut live_bytes);
+        let number = if step.old != NONE { of[step.old as usize] } else { 0 };
+        if number != 0 {
+            live_bytes -= u64::from(lifetimes.objects[step.old as usize].size);
+            if number == c.number {
+                (c.live, c.freed) = (c.live - 1, c.freed + 1);
+                if let Resets::At { live, freed } = scope.resets
+                    && c.live <= live
+                    && c.freed >= freed
+                {
+                    c.cfa = 0;
+                }
+            }
         }
     }
     let count = bytes.len() as u64;
@@ -208,5 +311,65 @@ pub fn instances(recording: &Recording, lifetimes: &Lifetimes, at: &[u16], in_ar
         bytes_p95: bytes.get(bytes.len() * 95 / 100).copied().unwrap_or(0),
         peak_malloc: peak,
         captured,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAIN: u64 = 1;
+
+    fn group(site: u32, count: u64, owner: u16) -> Group {
+        Group { site, freed: 1, owner, count, bytes: count * 16 }
+    }
+
+    #[test]
+    fn one_object_in_a_hundred_may_escape() {
+        let recording = Recording::of(&[&[2, MAIN]]);
+        for (escaped, is_in_arena) in [(1, true), (2, false)] {
+            let groups = [group(1, 100 - escaped, 1), group(1, escaped, NO_OWNER)];
+            let paths = Paths::new(&recording, &groups, MAIN);
+            assert_eq!(paths.calls().holds(1, 1), is_in_arena, "{escaped}");
+            assert!(paths.process(false).holds(1, NO_OWNER), "an arena of the process outlives all");
+        }
+    }
+
+    #[test]
+    fn few_objects_outlive_few_generations() {
+        let recording = Recording::of(&[&[2, MAIN]]);
+        // Of 1,000 objects so many live on, after so many of 40 generations.
+        for (objects, after, stays) in [(10, 2, true), (11, 2, false), (10, 3, false)] {
+            let mut paths = Paths::new(&recording, &[group(1, 1000, 1)], MAIN);
+            let ends = Ends {
+                sites: vec![1; 40],
+                survivors: [(1, (objects, after))].into_iter().collect(),
+                ..Ends::default()
+            };
+            assert_eq!(paths.leave_out(&ends, 20), !stays, "{objects} {after}");
+            assert_eq!(paths.calls().holds(1, 1), stays, "{objects} {after}");
+        }
+    }
+
+    #[test]
+    fn most_bytes_of_a_kept_path_are_never_freed() {
+        let recording = Recording::of(&[&[2, MAIN]]);
+        for (kept, is_in_arena) in [(50, true), (49, false)] {
+            let groups = [group(1, 100 - kept, 1), Group { freed: 0, ..group(1, kept, 1) }];
+            assert_eq!(Paths::new(&recording, &groups, MAIN).process(true).holds(1, 1), is_in_arena, "{kept}");
+        }
+    }
+
+    #[test]
+    fn two_percent_are_worth_a_scope() {
+        assert!(is_worth(20, 1000) && !is_worth(19, 1000) && !is_worth(0, 0));
+    }
+
+    #[test]
+    fn the_outermost_call_is_that_of_each_stack() {
+        let recording = Recording::of(&[&[2, MAIN], &[3, MAIN]]);
+        let groups = [group(1, 1, 0), group(2, 1, 0)];
+        assert!(Paths::new(&recording, &groups, MAIN).are_whole(&recording));
+        assert!(!Paths::new(&recording, &groups, 2).are_whole(&recording));
     }
 }

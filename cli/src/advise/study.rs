@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::{
+    generations::{self, Ends, Whole},
     holders::{Holders, Sum},
     lifetimes::{Lifetimes, NO_OWNER},
     recipes,
     recording::Recording,
-    scopes::{self, Candidate, Group},
+    scopes::{self, Candidate, Group, Instances, Paths, Scoped},
     symbols::Symbols,
 };
 use crate::advice::{Escape, Recipe, Scope, Site};
@@ -19,7 +20,7 @@ const SITES_KEPT: usize = 2000;
 const HOLDERS_KEPT: usize = 50;
 
 /// The code paths of an object's allocation and of its free.
-type Ends = (Vec<u64>, Vec<u64>);
+type Lives = (Vec<u64>, Vec<u64>);
 
 pub struct Study<'a> {
     pub recording: &'a Recording,
@@ -34,11 +35,9 @@ pub struct Sites {
     pub temporary_objects: u64,
 }
 
-/// A scope, and for each site of the recording the index of its function in the stack, and whether its objects are in the arena.
 pub struct Proposal {
     pub scope: Scope,
-    pub at: Vec<u16>,
-    pub in_arena: Vec<bool>,
+    pub objects: Scoped,
 }
 
 impl Study<'_> {
@@ -48,7 +47,7 @@ impl Study<'_> {
         let mut symbols = Symbols::new(&self.recording.mappings);
         let candidates = scopes::candidates(self.recording, &groups);
         let studied = candidates.iter().take(SCOPES_STUDIED);
-        let found = studied.filter_map(|c| self.proposal(c, &groups, &mut symbols)).collect();
+        let found = studied.flat_map(|c| self.of_function(c, &groups, &mut symbols)).collect();
         let holders = Holders::of(self.lifetimes);
         let every = groups.iter().map(|g| (g.site, g.count, g.bytes));
         let whole = |_| usize::MAX;
@@ -61,24 +60,81 @@ impl Study<'_> {
         (found, sites)
     }
 
-    /// `None`: no object would be in the arena.
-    fn proposal(&self, c: &Candidate, groups: &[Group], symbols: &mut Symbols) -> Option<Proposal> {
-        let at = scopes::outermost(self.recording, c.function);
-        let in_arena = scopes::arena_sites(self.recording, groups, &at);
-        let found = scopes::instances(self.recording, self.lifetimes, &at, &in_arena);
-        if found.captured == 0 {
+    /// An arena for each call of the function; or, where generations of its objects end within a call, one that is reset there;
+    /// and for the outermost function one that lasts as long as the process.
+    fn of_function(&self, c: &Candidate, groups: &[Group], symbols: &mut Symbols) -> Vec<Proposal> {
+        let (recording, lifetimes) = (self.recording, self.lifetimes);
+        let paths = Paths::new(recording, groups, c.function);
+        let calls = paths.calls();
+        let by_calls = scopes::instances(recording, lifetimes, &calls);
+        let ends = generations::ends(recording, lifetimes, &calls, by_calls.peak_malloc, Whole::All);
+        let is_process = ends.calls == 1 && paths.are_whole(recording);
+        let mut found = Vec::new();
+        if is_process || ends.sites.len() as u64 > by_calls.count {
+            let (young, ends) = self.generations(paths.clone(), ends);
+            if !ends.sites.is_empty() {
+                let instances = scopes::instances(recording, lifetimes, &young);
+                found.extend(self.proposal(c, young, &instances, Recipe::Generations, groups, symbols).map(|mut p| {
+                    let last = |site| usize::from(p.objects.at.get(site as usize).copied().unwrap_or(NO_OWNER));
+                    let each = ends.sites.iter().map(|&site| (site, 1, 0));
+                    p.scope.resets = self.by_path(each, last, true, SITES_SHOWN, symbols);
+                    p
+                }));
+            }
+        }
+        if is_process {
+            let whole = |only_kept| {
+                let scope = paths.process(only_kept);
+                let instances = scopes::instances(recording, lifetimes, &scope);
+                (scope, instances)
+            };
+            let (mut scope, mut instances) = whole(false);
+            if !is_affordable(instances.bytes.max, instances.peak_malloc) {
+                (scope, instances) = whole(true);
+            }
+            found.extend(self.proposal(c, scope, &instances, Recipe::Process, groups, symbols));
+        } else if found.is_empty() {
+            let recipe = if by_calls.bytes.median >= 256 << 10 { Recipe::Document } else { Recipe::Scratch };
+            found.extend(self.proposal(c, calls, &by_calls, recipe, groups, symbols));
+        }
+        found
+    }
+
+    /// Without the sites whose objects live on: first those that outlive most generations, then those of the ends that are found
+    /// among the others.
+    fn generations(&self, mut paths: Paths, mut ends: Ends) -> (Scoped, Ends) {
+        let (recording, lifetimes) = (self.recording, self.lifetimes);
+        for least in [2, 20, 20, 20, 20] {
+            if !paths.leave_out(&ends, least) && least != 2 {
+                break;
+            }
+            let scope = paths.calls();
+            let peak = scopes::instances(recording, lifetimes, &scope).peak_malloc;
+            ends = generations::ends(recording, lifetimes, &scope, peak, Whole::Live);
+        }
+        (Scoped { resets: ends.resets(), ..paths.calls() }, ends)
+    }
+
+    /// `None`: too few objects would be in the arena.
+    fn proposal(
+        &self,
+        c: &Candidate,
+        objects: Scoped,
+        found: &Instances,
+        recipe: Recipe,
+        groups: &[Group],
+        symbols: &mut Symbols,
+    ) -> Option<Proposal> {
+        let inside = groups.iter().filter(|g| objects.holds(g.site, g.owner));
+        let bytes: u64 = inside.map(|g| g.bytes).sum();
+        if !scopes::is_worth(found.captured, self.lifetimes.objects.len() as u64)
+            && !scopes::is_worth(bytes, self.lifetimes.bytes)
+        {
             return None;
         }
-        let recipe = if found.count == 1 {
-            Recipe::Process
-        } else if found.bytes.median >= 256 << 10 {
-            Recipe::Document
-        } else {
-            Recipe::Scratch
-        };
         let block = found.bytes_p95.max(4096).next_power_of_two().min(4 << 20);
         let scope = Scope {
-            function: self.scope_frame(c, groups, &at, &in_arena, symbols),
+            function: self.scope_frame(c, groups, &objects, symbols),
             recipe,
             calls: recipes::calls(recipe, symbols.language(c.function), block),
             instances: found.count,
@@ -89,23 +145,16 @@ impl Study<'_> {
             peak_malloc: found.peak_malloc,
             peak_arena: found.bytes.max,
             block,
-            sites: self.scope_sites(groups, &at, &in_arena, symbols),
-            escapes: self.escapes(groups, &at, symbols),
+            sites: self.scope_sites(groups, &objects, symbols),
+            escapes: self.escapes(groups, &objects, symbols),
             ..Scope::default()
         };
-        Some(Proposal { scope, at, in_arena })
+        Some(Proposal { scope, objects })
     }
 
     /// The function of a scope, or the innermost function inlined into it that contains the allocations and frees of 99 % of its
     /// objects.
-    fn scope_frame(
-        &self,
-        c: &Candidate,
-        groups: &[Group],
-        at: &[u16],
-        in_arena: &[bool],
-        symbols: &mut Symbols,
-    ) -> Frame {
+    fn scope_frame(&self, c: &Candidate, groups: &[Group], objects: &Scoped, symbols: &mut Symbols) -> Frame {
         let function = symbols.function(c.function);
         // The functions at the outermost call of the scope's function, from the outermost.
         let mut chain = |site: u32| -> Vec<Frame> {
@@ -116,9 +165,7 @@ impl Study<'_> {
         };
         let mut prefixes: Vec<(Vec<Frame>, u64)> = Vec::new();
         let mut all = 0;
-        for g in
-            groups.iter().filter(|g| in_arena[g.site as usize] && g.owner != NO_OWNER && g.owner <= at[g.site as usize])
-        {
+        for g in groups.iter().filter(|g| objects.holds(g.site, g.owner)) {
             let (mut born, freed) = (chain(g.site), chain(g.freed));
             if g.freed != 0 {
                 let same = born.iter().zip(&freed).take_while(|(a, b)| a.function == b.function).count();
@@ -151,19 +198,15 @@ impl Study<'_> {
         stack.iter().take(last.saturating_add(1)).map(|&n| self.recording.nodes[n as usize].ip).collect()
     }
 
-    fn scope_sites(&self, groups: &[Group], at: &[u16], in_arena: &[bool], symbols: &mut Symbols) -> Vec<Site> {
-        let inside = groups
-            .iter()
-            .filter(|g| in_arena[g.site as usize] && g.owner != NO_OWNER && g.owner <= at[g.site as usize]);
-        let objects = inside.map(|g| (g.site, g.count, g.bytes));
-        self.by_path(objects, |site| usize::from(at[site as usize]), false, SITES_SHOWN, symbols)
+    fn scope_sites(&self, groups: &[Group], objects: &Scoped, symbols: &mut Symbols) -> Vec<Site> {
+        let inside = groups.iter().filter(|g| objects.holds(g.site, g.owner)).map(|g| (g.site, g.count, g.bytes));
+        self.by_path(inside, |site| usize::from(objects.at[site as usize]), false, SITES_SHOWN, symbols)
     }
 
-    fn escapes(&self, groups: &[Group], at: &[u16], symbols: &mut Symbols) -> Vec<Escape> {
-        let outside = groups
-            .iter()
-            .filter(|g| at[g.site as usize] != NO_OWNER && (g.owner == NO_OWNER || g.owner > at[g.site as usize]));
-        let mut sums: FxHashMap<Ends, Group> = FxHashMap::default();
+    fn escapes(&self, groups: &[Group], objects: &Scoped, symbols: &mut Symbols) -> Vec<Escape> {
+        let at = &objects.at;
+        let outside = groups.iter().filter(|g| at[g.site as usize] != NO_OWNER && !objects.holds(g.site, g.owner));
+        let mut sums: FxHashMap<Lives, Group> = FxHashMap::default();
         for g in outside {
             let key = (self.path(g.site, usize::from(at[g.site as usize])), self.path(g.freed, 8));
             let sum =
@@ -211,7 +254,11 @@ impl Study<'_> {
 
 /// Whether the arena's memory is in proportion: at most three times what malloc has live, and 16 MiB.
 pub fn affordable(scope: &Scope) -> bool {
-    scope.peak_arena <= 3 * scope.peak_malloc + (16 << 20)
+    is_affordable(scope.peak_arena, scope.peak_malloc)
+}
+
+fn is_affordable(arena: u64, malloc: u64) -> bool {
+    arena <= 3 * malloc + (16 << 20)
 }
 
 /// Those that are tried, at most `most`, and the others: of scopes with nearly the same objects the one with the least memory;
@@ -252,7 +299,7 @@ mod tests {
             peak_arena: bytes,
             ..Scope::default()
         };
-        Proposal { scope, at: Vec::new(), in_arena: Vec::new() }
+        Proposal { scope, objects: Scoped::default() }
     }
 
     fn names(proposals: &[Proposal]) -> Vec<&str> {

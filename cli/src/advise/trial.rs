@@ -1,7 +1,7 @@
 //! The file of a trial, which `trial/trial.h` defines: the code paths whose objects are in an arena, and the counts of a run.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::{lifetimes::NO_OWNER, recording::Recording};
+use super::{generations::Resets, lifetimes::NO_OWNER, recording::Recording, scopes::Scoped};
 use anyhow::{Context, Result};
 use rustc_hash::FxHashMap;
 use std::{
@@ -12,7 +12,7 @@ use std::{
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TOFTTRL1");
 const HEAD: usize = 4096;
-const EXECUTABLE: usize = 72;
+const EXECUTABLE: usize = 88;
 /// 16 frees that take longer do something else too.
 const BURST_SECONDS: f64 = 16.0 * 2e-6;
 
@@ -58,7 +58,7 @@ fn hash_of(recording: &Recording, stack: &[u32]) -> Option<u64> {
 }
 
 /// What the file lists, as `trial/trial.h` describes it.
-fn hashes(recording: &Recording, at: &[u16], in_arena: &[bool]) -> Vec<u64> {
+fn hashes(recording: &Recording, Scoped { at, in_arena, .. }: &Scoped) -> Vec<u64> {
     const CALL: u64 = 1;
     const PATH: u64 = 2;
     const NO_PATH: u64 = 3;
@@ -84,13 +84,19 @@ fn hashes(recording: &Recording, at: &[u16], in_arena: &[bool]) -> Vec<u64> {
 }
 
 impl Trial {
-    pub fn new(path: PathBuf, mode: Mode, recording: &Recording, at: &[u16], in_arena: &[bool]) -> Trial {
-        let hashes = hashes(recording, at, in_arena);
+    pub fn new(path: PathBuf, mode: Mode, recording: &Recording, objects: &Scoped) -> Trial {
+        let hashes = hashes(recording, objects);
         let mut bytes = vec![0; HEAD];
         bytes[..8].copy_from_slice(&MAGIC.to_ne_bytes());
         bytes[8..12].copy_from_slice(&(mode as u32).to_ne_bytes());
         bytes[12..16].copy_from_slice(&(hashes.len() as u32).to_ne_bytes());
         bytes[16..24].copy_from_slice(&((BURST_SECONDS * recording.ticks) as u64).to_ne_bytes());
+        let (live, freed) = match objects.resets {
+            Resets::Never => (0, u64::MAX),
+            Resets::At { live, freed } => (live, freed),
+        };
+        bytes[72..80].copy_from_slice(&live.to_ne_bytes());
+        bytes[80..88].copy_from_slice(&freed.to_ne_bytes());
         let executable = Path::new(&recording.executable).as_os_str().as_bytes();
         let length = executable.len().min(HEAD - EXECUTABLE - 1);
         bytes[EXECUTABLE..EXECUTABLE + length].copy_from_slice(&executable[..length]);

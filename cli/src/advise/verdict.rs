@@ -107,6 +107,9 @@ fn what(scope: &Scope) -> String {
         Recipe::Process => {
             format!("An arena for the objects of {}, which lasts as long as the process,", name(&scope.function))
         }
+        Recipe::Generations => {
+            format!("An arena in {} that is reset after each generation of objects", name(&scope.function))
+        }
         _ => format!("An arena for each call of {}", name(&scope.function)),
     }
 }

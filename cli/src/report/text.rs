@@ -370,6 +370,7 @@ pub fn recipe(recipe: Recipe) -> &'static str {
         Recipe::Scratch => "one arena, and a mark and a rewind in each call",
         Recipe::Document => "an arena for each call",
         Recipe::Process => "one arena for the whole program",
+        Recipe::Generations => "one arena, and a reset where each generation of objects has ended",
     }
 }
 
