@@ -21,6 +21,9 @@ pub struct Advice {
     pub summary: String,
     /// The program's CPU time without the recorder.
     pub cpu: Figure,
+    /// The part of it in the system, the median.
+    #[serde(default)]
+    pub system: f64,
     /// Its page faults, the median.
     pub faults: f64,
     /// The CPU time under the recorder.
@@ -80,6 +83,9 @@ pub enum Verdict {
 pub struct Malloc {
     pub name: String,
     pub saving: Figure,
+    /// The part of it in the system, the median.
+    #[serde(default)]
+    pub system: f64,
     /// Page faults that it saves, the median; below 0: it has more.
     pub faults: f64,
 }
@@ -117,6 +123,9 @@ pub struct Scope {
     pub escaped: u64,
     /// `None`: not measured.
     pub trial: Option<Trial>,
+    /// Its place among the trials of this run.
+    #[serde(skip)]
+    pub place: usize,
     /// Why it was not measured, or what limits the measurement; empty: nothing.
     pub reason: String,
     /// The most bytes of captured objects that malloc had live at once.
@@ -143,6 +152,12 @@ pub struct Trial {
     pub without_traversal: Figure,
     /// The part of `hooks` beyond what the best other malloc saves.
     pub beyond_malloc: Option<Figure>,
+    /// `hooks` where neither the program as it is nor the arena has large pages. `None`: not measured.
+    #[serde(default)]
+    pub small_pages: Option<Figure>,
+    /// The part of `hooks` in the system, the median.
+    #[serde(default)]
+    pub system: f64,
     /// Page faults that it saves, the median.
     pub faults: f64,
     /// Objects in the arenas, in one run.

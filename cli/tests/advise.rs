@@ -150,8 +150,21 @@ fn objects_that_are_never_freed_belong_to_main() {
     let program = folder.compile("trials.c", "trials", &["-g"]);
     let advice = folder.advice(&["--seconds", "2"], &program, &["kept"]);
     let scopes = advice["scopes"].as_array().unwrap();
-    assert!(scopes.iter().all(|s| s["recipe"] == "process" && s["trial"]["routed"] == 400), "{advice:#?}");
+    // An object that is freed before them ends nothing.
+    assert!(scopes.iter().all(|s| s["recipe"] == "process" && s["trial"]["routed"] == 401), "{advice:#?}");
     assert_ne!(advice["verdict"], "use-arenas");
+}
+
+#[test]
+fn documents_of_a_loop_are_generations() {
+    let folder = Folder::new();
+    let program = folder.compile("trials.c", "trials", &["-g", "-O1"]);
+    let advice = folder.advice(&["--seconds", "2"], &program, &["loop"]);
+    let main = scope(&advice, "loop"); // in main
+    assert_eq!((&main["recipe"], &main["instances"]), (&"generations".into(), &400.into()));
+    assert_eq!((&main["captured"], &main["escaped"]), (&400_000.into(), &1.into()));
+    assert_eq!((&main["trial"]["instances"], &main["trial"]["left"]), (&400.into(), &0.into()));
+    assert_eq!((&main["resets"][0]["count"], functions(&main["resets"][0]["stack"])[0]), (&399.into(), "loop"));
 }
 
 /// Its objects are 2047 of more than 20,000,000 steps of the program.
@@ -233,7 +246,7 @@ fn an_inlined_function_is_named() {
     let parse = scope(&advice, "parse");
     assert_eq!(parse["function"]["inlined"], true);
     assert_eq!(functions(&parse["sites"][0]["stack"]), ["copy", "parse", "main"]);
-    assert_eq!(parse["captured"], 200_050); // main, into which it is inlined, captures all
+    assert_eq!((&parse["captured"], &parse["escaped"]), (&200_000.into(), &50.into()));
 }
 
 /// The nearest exported symbol of a stripped file is a wrong name.

@@ -8,6 +8,10 @@
 
 enum { SLICES = 512, SMALL_PAGES = 2 << 20 };
 
+/* Objects are multiples of UNIT bytes. One of at most SMALL has nothing before it, as in a rewrite that calls the arena: its
+ * size is in a table beside the slices, in units. A larger one has its size in the HEADER bytes before it. */
+enum { UNIT = 16, HEADER = 16, SMALL = 254 * UNIT, LARGE = 255 };
+
 /* IN_USE: of one thread. LEFT: its instance or thread has ended; it serves again when no object is alive. */
 enum slice_state { UNUSED, IN_USE, LEFT };
 
@@ -22,9 +26,54 @@ static struct {
   uintptr_t start;
   size_t size; /* 0: no object is in the range */
   unsigned shift;
-  size_t used, budget; /* the most bytes that the arenas have had, and that they may have */
+  unsigned char *table; /* of each unit the size of the object that begins there; LARGE; 0: none does */
+  size_t used, budget;  /* the most bytes that the arenas have had, and that they may have */
   slice slice[SLICES];
 } A;
+
+static unsigned char *entry_of(const void *p) { return A.table + ((uintptr_t)p - A.start) / UNIT; }
+
+static size_t rounded(size_t size) { return size != 0 ? (size + UNIT - 1) & ~(size_t)(UNIT - 1) : UNIT; }
+
+static size_t size_of(const void *p) {
+  size_t size = *entry_of(p) * (size_t)UNIT;
+  if (size > SMALL) memcpy(&size, (const char *)p - HEADER, sizeof size);
+  return size;
+}
+
+/* 0: an object without a header cannot have that size. */
+static int set_size(void *p, size_t size) {
+  unsigned char *entry = entry_of(p);
+  if (*entry == LARGE) return memcpy((char *)p - HEADER, &size, sizeof size) != NULL;
+  if (size > SMALL) return 0;
+  *entry = (unsigned char)(rounded(size) / UNIT);
+  return 1;
+}
+
+static void *make_object(toft_arena *a, size_t size) {
+  size_t header = size > SMALL ? HEADER : 0;
+  if (size > SIZE_MAX / 2) return NULL;
+  unsigned char *p = (unsigned char *)toft_alloc_aligned(a, header + rounded(size), UNIT);
+  if (p == NULL) return NULL;
+  *entry_of(p += header) = header != 0 ? LARGE : 0;
+  (void)set_size(p, size);
+  return p;
+}
+
+static void end_object(toft_arena *a, void *p) {
+  size_t header = *entry_of(p) == LARGE ? HEADER : 0;
+  toft_free(a, (char *)p - header, header + rounded(size_of(p)));
+}
+
+/* The object of `size` bytes in one that is larger by `align`. */
+static unsigned char *align_object(unsigned char *p, size_t size, size_t align) {
+  unsigned char kind = *entry_of(p);
+  *entry_of(p) = 0;
+  p += -(uintptr_t)p & (align - 1);
+  *entry_of(p) = kind;
+  (void)set_size(p, size);
+  return p;
+}
 
 /* Slices are inaccessible before their use, so that the system provides no page of them to a program that locks its
  * memory. 0: the address space is limited, or the program's memory is. */
@@ -33,7 +82,13 @@ static int reserve_slices(void) {
   for (unsigned bits = 39; bits >= 36; bits -= 3) {
     void *p = mmap(NULL, (size_t)1 << bits, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) continue;
+    void *table = mmap(NULL, ((size_t)1 << bits) / UNIT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (table == MAP_FAILED) {
+      munmap(p, (size_t)1 << bits);
+      continue;
+    }
     A.start = (uintptr_t)p;
+    A.table = (unsigned char *)table;
     A.shift = bits - 9;
     A.size = (size_t)1 << bits;
     A.budget = memory_budget();
@@ -48,7 +103,9 @@ static int make_arena(slice *s, size_t i) {
   toft_region_options options = TOFT_REGION_OPTIONS;
   options.max = (size_t)1 << A.shift;
   options.memory = (void *)(A.start + (i << A.shift));
-  if (mprotect(options.memory, options.max, PROT_READ | PROT_WRITE) != 0) return 0;
+  if (mprotect(entry_of(options.memory), options.max / UNIT, PROT_READ | PROT_WRITE) != 0 ||
+      mprotect(options.memory, options.max, PROT_READ | PROT_WRITE) != 0)
+    return 0;
   (void)madvise((char *)options.memory + SMALL_PAGES, options.max - SMALL_PAGES, MADV_HUGEPAGE);
   s->region = toft_region_create(&options);
   s->arena = s->region != NULL ? toft_region_arena(s->region) : NULL;
@@ -60,7 +117,7 @@ static void *allocate_in(slice *s, size_t size) {
   size_t before = (size_t)(s->region->high - s->region->base);
   size_t left = A.budget > A.used ? (A.budget - A.used) / PAGE * PAGE : 0;
   s->region->control->max = toft_min((size_t)1 << A.shift, before + left);
-  void *p = toft_hook_malloc(s->arena, size);
+  void *p = make_object(s->arena, size);
   A.used += (size_t)(s->region->high - s->region->base) - before;
   return p;
 }
@@ -93,6 +150,8 @@ static void cut_slices(void) {
   if (used >= size) return;
   STORE(&A.size, used);
   munmap((char *)A.start + used, size - used);
+  used = toft_round(used / UNIT, PAGE);
+  munmap(A.table + used, size / UNIT - used);
 }
 
 static void leave_slice(slice *s, int64_t live) {

@@ -3,7 +3,7 @@
  *
  * The file names the executable and the code paths from the scope's function to malloc. A call of malloc is found by
  * its site, as in the recorder, whose stack is unwound when it is first seen. In the mode TRIAL_ARENA its object is
- * allocated as by the hooks of an arena (toft_hook_malloc, toft_hook_free), in the arena of the thread; in the mode
+ * allocated in the arena of the thread, by a function behind an address, as an allocator hook is; in the mode
  * TRIAL_CONTROL by the program's malloc, after the same steps. The difference of the CPU times is the saving.
  *
  * A call of the scope has ended if a call of the thread has a stack pointer above the frame of the scope's function,
@@ -50,13 +50,13 @@ static void *resize_block(void *p, size_t size) { return N.realloc(p, size); }
 static void free_block(void *p) { N.free(p); }
 static int align_block(void **result, size_t align, size_t size) { return N.posix_memalign(result, align, size); }
 
-enum { HEADER = TOFT_HOOK_HEADER, BURST = 16 };
+/* The clock is read at every 16th free of a run, from the fourth on: most runs are shorter, and reading it takes time. */
+enum { BURST = 16, BURST_BEGIN = 3 };
 
 /* A program calls hooks by their addresses. */
-static void *(*volatile hook_malloc)(void *, size_t) = toft_hook_malloc;
-static void (*volatile hook_free)(void *, void *) = toft_hook_free;
+static void *(*volatile hook_malloc)(toft_arena *, size_t) = make_object;
+static void (*volatile hook_free)(toft_arena *, void *) = end_object;
 #define NO_FRAME UINT64_MAX
-#define FREED (~(SIZE_MAX >> 1)) /* in the size of an object */
 
 static struct {
   trial_file *file;   /* NULL: nothing is routed */
@@ -189,10 +189,7 @@ static void find_memory(void *arg) {
   if (r->size > (size_t)1 << A.shift || r->align > PAGE) return;
   size_t more = r->align > HEADER ? r->align : 0;
   unsigned char *p = (unsigned char *)allocate_in(O.slice, r->size + more);
-  if (p != NULL && more != 0) {
-    p += -(uintptr_t)p & (r->align - 1);
-    memcpy(p - HEADER, &r->size, sizeof r->size);
-  }
+  if (p != NULL && more != 0) p = align_object(p, r->size, r->align);
   r->found = p;
   O.is_full = p == NULL && r->size <= PAGE;
   O.made += p != NULL;
@@ -250,23 +247,12 @@ static ALWAYS_INLINE slice *slice_of(const void *p) {
   return at < A.size ? &A.slice[at >> A.shift] : NULL;
 }
 
-static size_t size_of(const void *p) {
-  size_t size;
-  memcpy(&size, (const char *)p - HEADER, sizeof size);
-  return size;
-}
-
 /* An address at which no object is: the program's malloc ends the program, as it does without the library. glibc reads
  * the word before the address, which is 0 then. */
 static ALWAYS_INLINE int is_object(void *p) {
-  if (((uintptr_t)p & (HEADER - 1)) == 0 && size_of(p) < FREED) return 1;
+  if (((uintptr_t)p & (HEADER - 1)) == 0 && *entry_of(p) != 0) return 1;
   memset((char *)p - sizeof(size_t), 0, sizeof(size_t));
   return 0;
-}
-
-static ALWAYS_INLINE void mark_freed(void *p) {
-  size_t size = size_of(p) | FREED;
-  memcpy((char *)p - HEADER, &size, sizeof size);
 }
 
 /* Another thread's object, one of an arena that was left, or one that is freed while a handler interrupts the library,
@@ -275,18 +261,18 @@ static NOINLINE int free_object(void *p, slice *s) {
   if (UNLIKELY(!is_object(p))) return 0;
   if (s != O.slice || T.busy) {
     O.frees = 0;
-    mark_freed(p);
+    *entry_of(p) = 0;
     __atomic_sub_fetch(&s->live, 1, __ATOMIC_RELEASE);
     return 1;
   }
-  if (UNLIKELY((O.frees++ & (BURST - 1)) == 0)) {
+  if (UNLIKELY((O.frees++ & (BURST - 1)) == BURST_BEGIN)) {
     uint64_t now = ticks(), taken = now - O.stamp;
     if (O.frees > BURST && taken < F.file->burst_ticks) O.traversal += (int64_t)taken - F.free_ticks;
     O.stamp = now;
   }
   T.busy = 1;
   hook_free(O.arena, p);
-  mark_freed(p);
+  *entry_of(p) = 0;
   if (O.made - ++O.freed <= F.file->live && O.freed >= F.file->least_freed) O.frame = NO_FRAME;
   T.busy = 0;
   return 1;
@@ -310,10 +296,10 @@ static NOINLINE void *resize_object(unsigned char *old, size_t size, uint64_t fr
     free_object(old, s);
     return p != NULL ? N.realloc(p, 0) : NULL;
   }
-  int is_newest = s == O.slice && frame != 0 && a->cursor == old + TOFT_ROUND8(before);
-  if (frame != 0 && (size <= before || (is_newest && (size_t)(a->limit - old) >= size))) {
-    if (is_newest) a->cursor = old + TOFT_ROUND8(size);
-    memcpy(old - HEADER, &size, sizeof size);
+  int is_newest = s == O.slice && frame != 0 && a->cursor == old + rounded(before);
+  if (frame != 0 && (size <= before || (is_newest && (size_t)(a->limit - old) >= rounded(size))) &&
+      set_size(old, size)) {
+    if (is_newest) a->cursor = old + rounded(size);
     if (s == O.slice) O.made++, O.freed++;
     return old;
   }

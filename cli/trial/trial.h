@@ -25,12 +25,12 @@ enum { TRIAL_FRAMES = 4 };
 /* The first page of the file. Sorted hashes follow. */
 typedef struct trial_file {
   uint64_t magic;
-  uint32_t mode, count;       /* count: of hashes */
-  uint64_t burst_ticks;       /* 16 frees that take longer do something else too */
-  uint64_t routed, freed;     /* objects in the arena */
-  uint64_t instances, left;   /* calls of the scope; those after which an object was alive */
-  uint64_t refused;           /* objects for which no arena had memory, and limits of the program's memory */
-  int64_t traversal_ticks;    /* time of frees in the arena, one after another */
+  uint32_t mode, count;     /* count: of hashes */
+  uint64_t burst_ticks;     /* 16 frees that take longer do something else too */
+  uint64_t routed, freed;   /* objects in the arena */
+  uint64_t instances, left; /* calls of the scope; those after which an object was alive */
+  uint64_t refused;         /* objects for which no arena had memory, and limits of the program's memory */
+  int64_t traversal_ticks;  /* time of frees in the arena, one after another */
   /* The arena is reset too where at most so many of its objects are left after so many frees; UINT64_MAX: never. */
   uint64_t live, least_freed;
   char executable[4096 - 88]; /* others are not tried; "": all are */

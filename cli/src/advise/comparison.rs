@@ -32,6 +32,10 @@ const WIDTH: f64 = 0.05;
 /// With this many runs, or after these seconds, an interval that decides is narrow enough.
 const RUNS: usize = 15;
 const SECONDS: f64 = 15.0;
+/// The part of the time for pairs with small pages, the most of these, and what an arena has at least that could have large ones.
+const SMALL_PAGES: f64 = 0.15;
+const SMALL_PAIRS: usize = 9;
+const LARGE_PAGE: u64 = 2 << 20;
 
 pub struct Comparison<'a> {
     pub arguments: &'a Arguments,
@@ -48,6 +52,7 @@ pub struct Comparison<'a> {
 
 pub struct Measured {
     pub cpu: Figure,
+    pub system: f64,
     pub faults: f64,
     pub mallocs: Vec<Malloc>,
     pub scopes: Vec<Scope>,
@@ -92,6 +97,10 @@ fn faults_saved(pairs: &[Pair]) -> f64 {
     figure::median(pairs.iter().map(|p| p.base.faults - p.own.faults).collect())
 }
 
+fn system_saved(pairs: &[Pair]) -> f64 {
+    figure::median(pairs.iter().map(|p| p.base.system - p.own.system).collect())
+}
+
 fn cpu_of(usages: &[Usage]) -> Figure {
     figure::of(usages.iter().map(|u| u.cpu).collect())
 }
@@ -128,8 +137,37 @@ impl Comparison<'_> {
             self.limit.left()
         ));
         let ending = &self.first.ending;
-        rounds::run(&mut contenders, self.program, ending, self.limit, |c, rounds| self.is_enough(c, rounds, &ways))?;
-        self.results(&contenders, &ways, tried, others, mallocs, notes)
+        let limit = self.limit.part(1.0 - SMALL_PAGES);
+        rounds::run(&mut contenders, self.program, ending, limit, |c, rounds| self.is_enough(c, rounds, &ways))?;
+        let mut measured = self.results(&contenders, &ways, tried, others, mallocs, notes)?;
+        self.try_small_pages(&mut measured, &library, control.as_ref(), &arenas)?;
+        Ok(measured)
+    }
+
+    /// The saving of the first scope without large pages, in the time that is left: how much they save depends on the machine, and on
+    /// the moment.
+    fn try_small_pages(
+        &self,
+        of: &mut Measured,
+        library: &Path,
+        control: Option<&Trial>,
+        arenas: &[Trial],
+    ) -> Result<()> {
+        let first = of.scopes.first_mut().filter(|s| s.peak_arena >= LARGE_PAGE);
+        let Some((control, scope)) = control.zip(first) else { return Ok(()) };
+        let Some((saves, arena)) = scope.trial.as_mut().zip(arenas.get(scope.place)) else { return Ok(()) };
+        if saves.hooks.high < WORTH * of.cpu.median || self.limit.left() < 2.0 * self.wall {
+            return Ok(());
+        }
+        super::step("running the program with small pages, as it is and with the first arena");
+        let mut both = [Contender::control(library, control), Contender::arena(library, arena, 0)];
+        rounds::set_large_pages(false);
+        let ran =
+            rounds::run(&mut both, self.program, &self.first.ending, self.limit, |_, rounds| rounds >= SMALL_PAIRS);
+        rounds::set_large_pages(true);
+        ran?;
+        saves.small_pages = Some(figure::of(saved(&both[1].pairs))).filter(|_| both[1].is_measured());
+        Ok(())
     }
 
     /// The control, and the trial of each.
@@ -269,7 +307,15 @@ impl Comparison<'_> {
                 Some(ending) => notes.push(format!("On {name} the program ends {ending}, and it is left out.")),
                 None => {
                     let saving = figure::of(saved(&contender.pairs));
-                    found.push((Malloc { name, saving, faults: faults_saved(&contender.pairs) }, contender));
+                    found.push((
+                        Malloc {
+                            name,
+                            saving,
+                            system: system_saved(&contender.pairs),
+                            faults: faults_saved(&contender.pairs),
+                        },
+                        contender,
+                    ));
                 }
             }
         }
@@ -278,6 +324,7 @@ impl Comparison<'_> {
         let best = figure::best(savings, WORTH * cpu_of(plain).median).map(|(contender, _)| saved(&contender.pairs));
         let mut scopes = Vec::new();
         for (i, Proposal { mut scope, .. }) in tried.into_iter().enumerate() {
+            scope.place = i;
             let (control, arena) = (&contenders[CONTROL], &contenders[ARENAS + i]);
             scope.trial = trial_of(&mut scope.reason, scope.captured, control, arena, best.as_deref());
             if !study::affordable(&scope) && scope.reason.is_empty() {
@@ -293,6 +340,7 @@ impl Comparison<'_> {
         });
         Ok(Measured {
             cpu: cpu_of(plain),
+            system: figure::median(plain.iter().map(|u| u.system).collect()),
             faults: figure::median(plain.iter().map(|u| u.faults).collect()),
             mallocs: found.into_iter().map(|(malloc, _)| malloc).collect(),
             scopes,
@@ -349,6 +397,8 @@ fn trial_of(
         without_traversal: figure::of(without_traversal.collect()),
         hooks: figure::of(hooks),
         beyond_malloc: beyond,
+        small_pages: None,
+        system: system_saved(&arena.pairs),
         faults: faults_saved(&arena.pairs),
         routed: counts.routed,
         instances: counts.instances,

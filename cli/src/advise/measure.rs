@@ -31,6 +31,8 @@ pub struct Program {
 pub struct Run {
     /// User and system time of the program and of all of its processes, in seconds.
     pub cpu: f64,
+    /// The part of it in the system.
+    pub system: f64,
     /// Page faults that needed no file.
     pub faults: f64,
     pub ending: Ending,
@@ -91,8 +93,9 @@ impl Program {
         let status = child.wait()?;
         let background = wait_for_background(self.server.is_some())?;
         let used = children();
-        let (cpu, faults) = (used.cpu - before.cpu - load.cpu, used.faults - before.faults - load.faults);
-        Ok(Run { cpu, faults, ending: Ending { status, background } })
+        let of = |part: fn(&Used) -> f64| part(&used) - part(&before) - part(&load);
+        let (cpu, system, faults) = (of(|u| u.cpu), of(|u| u.system), of(|u| u.faults));
+        Ok(Run { cpu, system, faults, ending: Ending { status, background } })
     }
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::verdict;
-use crate::advice::{Advice, Figure, Scope, Site, Spread, Trial, VERSION};
+use crate::advice::{Advice, Figure, Recipe, Scope, Site, Spread, Trial, VERSION};
 use anyhow::{bail, ensure, Context, Result};
 use std::path::PathBuf;
 
@@ -20,8 +20,8 @@ pub fn files(paths: &[PathBuf]) -> Result<Advice> {
 }
 
 /// The function of a scope, by what stays the same from run to run.
-fn key(scope: &Scope) -> (&Option<String>, Option<u64>, &Option<String>) {
-    (&scope.function.module, scope.function.offset, &scope.function.function)
+fn key(scope: &Scope) -> (&Option<String>, Option<u64>, &Option<String>, bool) {
+    (&scope.function.module, scope.function.offset, &scope.function.function, scope.recipe == Recipe::Process)
 }
 
 fn larger(a: Spread, b: Spread) -> Spread {
@@ -38,6 +38,8 @@ fn both(a: Trial, b: Trial) -> Trial {
         hooks: sum_of(a.hooks, b.hooks),
         without_traversal: sum_of(a.without_traversal, b.without_traversal),
         beyond_malloc: a.beyond_malloc.zip(b.beyond_malloc).map(|(a, b)| sum_of(a, b)),
+        small_pages: a.small_pages.zip(b.small_pages).map(|(a, b)| sum_of(a, b)),
+        system: a.system + b.system,
         faults: a.faults + b.faults,
         routed: a.routed + b.routed,
         instances: a.instances + b.instances,
@@ -71,6 +73,7 @@ pub fn merge(all: Vec<Advice>) -> Result<Advice> {
             other.process
         );
         sum.cpu = sum_of(sum.cpu, other.cpu);
+        sum.system += other.system;
         sum.faults += other.faults;
         sum.cpu_recorded += other.cpu_recorded;
         sum.events += other.events;
@@ -85,6 +88,7 @@ pub fn merge(all: Vec<Advice>) -> Result<Advice> {
             let same = other.mallocs.iter().find(|o| o.name == m.name);
             if let Some(o) = same {
                 m.saving = sum_of(m.saving, o.saving);
+                m.system += o.system;
                 m.faults += o.faults;
             }
             same.is_some()

@@ -218,6 +218,7 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         command: arguments.command.iter().map(|w| w.to_string_lossy().into_owned()).collect(),
         process: recording.executable.clone(),
         cpu: measured.cpu,
+        system: measured.system,
         faults: measured.faults,
         cpu_recorded,
         events,

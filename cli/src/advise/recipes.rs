@@ -43,12 +43,12 @@ pub fn calls(recipe: Recipe, language: Language, block: u64) -> Vec<String> {
         (Recipe::Generations, Language::C) => &[
             "toft_arena *a = toft_create();         at the beginning",
             "toft_new(a, T), toft_alloc(a, size)    for malloc; free goes away",
-            "toft_reset(a);                         where the last free of a generation is",
+            "toft_reset(a);                         after the last free of each",
         ],
         (Recipe::Generations, Language::Cpp) => &[
             "toft::arena a;                         at the beginning",
             "a.make<T>(...), arena_resource         for new and containers; delete goes away",
-            "a.reset();                             where the last delete of a generation is",
+            "a.reset();                             after the last delete of each",
         ],
         (Recipe::Generations, Language::Rust) => &[
             "let mut arena = toft::Arena::new();    at the beginning",

@@ -20,9 +20,20 @@ impl Limit {
         Limit(Instant::now() + Duration::from_secs_f64(seconds))
     }
 
+    /// A part of the time that is left.
+    pub fn part(&self, part: f64) -> Limit {
+        Limit::new(self.left() * part)
+    }
+
     pub fn left(&self) -> f64 {
         self.0.saturating_duration_since(Instant::now()).as_secs_f64()
     }
+}
+
+/// Whether programs that are started have large pages. Those of a server's load have the same.
+pub fn set_large_pages(are_on: bool) {
+    // SAFETY: its arguments are numbers. Where the system does not know it, nothing changes.
+    unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, libc::c_ulong::from(!are_on), 0, 0, 0) };
 }
 
 /// One way to run the program.
@@ -48,6 +59,7 @@ pub struct Contender<'a> {
 #[derive(Clone, Copy)]
 pub struct Usage {
     pub cpu: f64,
+    pub system: f64,
     pub faults: f64,
 }
 
@@ -113,7 +125,7 @@ impl<'a> Contender<'a> {
             self.failed = Some(run.ending);
             return Ok(None);
         }
-        let usage = Usage { cpu: run.cpu, faults: run.faults };
+        let usage = Usage { cpu: run.cpu, system: run.system, faults: run.faults };
         self.usages.push(usage);
         Ok(Some(usage))
     }

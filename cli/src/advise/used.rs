@@ -5,6 +5,8 @@
 #[derive(Clone, Copy, Default)]
 pub struct Used {
     pub cpu: f64,
+    /// The part of it in the system.
+    pub system: f64,
     pub faults: f64,
 }
 
@@ -17,5 +19,6 @@ pub fn children() -> Used {
         usage
     };
     let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
-    Used { cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime), faults: usage.ru_minflt as f64 }
+    let (user, system) = (seconds(usage.ru_utime), seconds(usage.ru_stime));
+    Used { cpu: user + system, system, faults: usage.ru_minflt as f64 }
 }

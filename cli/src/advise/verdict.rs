@@ -169,7 +169,7 @@ mod tests {
 
     fn advice(arena: Option<f64>, malloc: Option<f64>, width: f64) -> Advice {
         let beyond = |a: f64| malloc.map(|m| around(a - m, width));
-        let other = |m| Malloc { name: "other".to_owned(), saving: around(m, width), faults: 0.0 };
+        let other = |m| Malloc { name: "other".to_owned(), saving: around(m, width), system: 0.0, faults: 0.0 };
         Advice {
             cpu: around(1.0, width),
             mallocs: malloc.map(other).into_iter().collect(),
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn each_malloc_must_save_less_before_nothing_is_advised() {
         let mut of = advice(Some(0.0), Some(0.01), 0.01);
-        of.mallocs.push(Malloc { name: "wide".to_owned(), saving: around(-0.01, 0.2), faults: 0.0 });
+        of.mallocs.push(Malloc { name: "wide".to_owned(), saving: around(-0.01, 0.2), system: 0.0, faults: 0.0 });
         decide(&mut of);
         assert_eq!(of.verdict, Verdict::NotDecided, "{}", of.summary);
     }

@@ -384,11 +384,12 @@ pub fn advice(of: &Advice, width: usize) -> String {
     text += &wrapped("  ", &visible(&of.summary), 2, width);
     program(&mut text, of, width);
 
-    let mut table = Table::new(&["Other mallocs", "saved", "interval", "runs", "page faults saved"]);
+    let mut table = Table::new(&["Other mallocs", "saved", "interval", "runs", "in the system", "page faults saved"]);
     for malloc in &of.mallocs {
         let Figure { median, low, high, runs } = malloc.saving;
         let interval = format!("{} to {}", percent_signed(low, of.cpu.median), percent_signed(high, of.cpu.median));
-        let cells = vec![percent_signed(median, of.cpu.median), interval, grouped(runs), signed(malloc.faults as i128)];
+        let [median, system] = [median, malloc.system].map(|part| percent_signed(part, of.cpu.median));
+        let cells = vec![median, interval, grouped(runs), system, signed(malloc.faults as i128)];
         table.row(0, visible(&malloc.name), cells);
     }
     add(&mut text, &table, width);
@@ -404,6 +405,12 @@ pub fn advice(of: &Advice, width: usize) -> String {
         for site in graph.advice(&scope.sites).iter().take(CALLERS) {
             let node = graph.sites.get(site.site).node;
             stack(&mut table, 2, &graph, node, "", vec![grouped(site.bytes), grouped(site.count)]);
+        }
+        add(&mut text, &table, width);
+        let mut table = Table::new(&["  Sites of the last free of a generation", "times"]);
+        for site in graph.advice_by_count(&scope.resets).iter().take(CALLERS) {
+            let node = graph.sites.get(site.site).node;
+            stack(&mut table, 2, &graph, node, "", vec![grouped(site.count)]);
         }
         add(&mut text, &table, width);
         let mut table = Table::new(&["  Sites whose objects live longer", "bytes", "count"]);
@@ -449,7 +456,9 @@ fn program(text: &mut String, of: &Advice, width: usize) {
     let Figure { median, low, high, runs } = of.cpu;
     let [median, low, high] = [median, low, high].map(seconds);
     let runs = counted(runs, "run");
-    let taken = format!("{median} ({low} to {high}, {runs}), and {} under the recorder", seconds(of.cpu_recorded));
+    let [system, recorded] = [of.system, of.cpu_recorded].map(seconds);
+    let taken =
+        format!("{median} ({low} to {high}, {runs}), {system} of it in the system; {recorded} under the recorder");
     value(text, "CPU time", &taken, width);
     value(text, "page faults", &grouped(of.faults as u64), width);
     let recorded = format!(
@@ -475,6 +484,11 @@ fn scope_text(text: &mut String, of: &Advice, scope: &advice::Scope, width: usiz
         for (name, figure) in [("frees called", &trial.hooks), ("no traversal", &trial.without_traversal)] {
             value(text, name, &saved(figure, of.cpu.median), width);
         }
+        if let Some(figure) = &trial.small_pages {
+            value(text, "small pages", &format!("frees called, {}", saved(figure, of.cpu.median)), width);
+        }
+        let system = percent_signed(trial.system, of.cpu.median);
+        value(text, "in the system", &format!("{system} of the CPU time saved, frees called"), width);
         value(text, "page faults", &format!("{} saved", signed(trial.faults as i128)), width);
         let kept = format!(
             "{} objects in arenas; an object was alive after {} of {}",
@@ -487,15 +501,11 @@ fn scope_text(text: &mut String, of: &Advice, scope: &advice::Scope, width: usiz
     if !scope.reason.is_empty() {
         value(text, "limits", &visible(&scope.reason), width);
     }
-    let calls = if scope.instances == 1 {
-        "1 call that allocates"
-    } else {
-        &format!("{} calls that allocate", grouped(scope.instances))
-    };
-    value(text, "instances", calls, width);
+    let what = if scope.recipe == Recipe::Generations { "generation" } else { "call" };
+    value(text, "instances", &format!("{} with objects in the arena", counted(scope.instances, what)), width);
     for (name, spread) in [("objects", &scope.objects), ("bytes", &scope.bytes)] {
         let [median, p99, max] = [spread.median, spread.p99, spread.max].map(grouped);
-        value(text, name, &format!("{median} in a call (median), {p99} (99 % of calls), {max} (all)"), width);
+        value(text, name, &format!("{median} in a {what} (median), {p99} (99 % of them), {max} (all)"), width);
     }
     let lifetimes =
         format!("{} objects freed within their call, {} live longer", grouped(scope.captured), grouped(scope.escaped));

@@ -195,6 +195,22 @@ NOINLINE static void compute(void) {
   document();
 }
 
+/* ---- documents in one call, each freed before the next, and an object that lives on ---- */
+
+static inline __attribute__((always_inline)) void loop(void) {
+  static uint64_t *objects[1000];
+  uint64_t *parser = filled(0);
+  for (uint64_t i = 0; i < CALLS; i++) {
+    for (uint64_t k = 0; k < 1000; k++) objects[k] = filled(i + k);
+    for (uint64_t k = 0; k < 1000; k++) {
+      check(objects[k], i + k);
+      free(objects[k]);
+    }
+  }
+  check(parser, 0);
+  free(parser);
+}
+
 int main(int argc, char **argv) {
   const char *how = argc > 1 ? argv[1] : "";
   if (strcmp(how, "tree") == 0)
@@ -206,7 +222,11 @@ int main(int argc, char **argv) {
     for (int i = 1; i <= CALLS; i++) relatives(i);
   if (strcmp(how, "depths") == 0) read_little();
   if (strcmp(how, "compute") == 0) compute();
-  if (strcmp(how, "kept") == 0)
+  if (strcmp(how, "kept") == 0) {
+    uint64_t *volatile first = filled(0);
+    free(first);
     for (int i = 0; i < CALLS; i++) CHECK(malloc(100) != NULL);
+  }
+  if (strcmp(how, "loop") == 0) loop();
   return 0;
 }
