@@ -138,6 +138,8 @@ impl Comparison<'_> {
         ));
         let ending = &self.first.ending;
         let limit = self.limit.part(1.0 - SMALL_PAGES);
+        let all = LEAST_RUNS as f64 * 1.5 * self.wall * kinds as f64;
+        let limit = if all < limit.left() { limit } else { self.limit };
         rounds::run(&mut contenders, self.program, ending, limit, |c, rounds| self.is_enough(c, rounds, &ways))?;
         let mut measured = self.results(&contenders, &ways, tried, others, mallocs, notes)?;
         self.try_small_pages(&mut measured, &library, control.as_ref(), &arenas)?;
@@ -275,9 +277,11 @@ impl Comparison<'_> {
         let is_long = rounds >= LEAST_RUNS && (rounds >= RUNS || elapsed >= SECONDS);
         let arena = leave_best(contenders, cpu, ways.arenas.clone());
         let malloc = leave_best(contenders, cpu, ways.mallocs.clone());
-        // The recycler, which is the first malloc, has the runs of an interval in any case.
-        if rounds < LEAST_RUNS && !ways.mallocs.is_empty() {
-            contenders[ways.mallocs.start].is_done = false;
+        // The recycler, which is the first malloc, and the arena of most objects have the runs of an interval in any case.
+        if rounds < LEAST_RUNS {
+            for kind in [&ways.mallocs, &ways.arenas] {
+                contenders[kind.clone()].iter_mut().take(1).for_each(|c| c.is_done = c.is_flawed);
+            }
         }
         let figures = [&arena, &malloc].map(|saved| saved.clone().map(figure::of));
         let beyond = arena.as_ref().zip(malloc.as_ref()).map(|(a, m)| verdict::beyond(a, m));

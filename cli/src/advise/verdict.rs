@@ -52,7 +52,8 @@ pub fn decide(advice: &mut Advice) {
 
 /// Leaves out the scopes whose trials certainly saved nothing. After `decide`, whose summary may name one.
 pub fn leave_out_useless(advice: &mut Advice) {
-    let saves = |s: &Scope| s.trial.is_none_or(|t| t.hooks.high > 0.0 || t.without_traversal.high > 0.0);
+    let may_save = |f: Figure| f.high > 0.0 || (f.runs as usize) < LEAST_RUNS;
+    let saves = |s: &Scope| s.trial.is_none_or(|t| may_save(t.hooks) || may_save(t.without_traversal));
     let before = advice.scopes.len();
     advice.scopes.retain(saves);
     match before - advice.scopes.len() {
