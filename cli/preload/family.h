@@ -58,29 +58,17 @@ void free(void *p) {
   if (!drop(p, HERE)) N.free(p);
 }
 
-void cfree(void *p) {
-  if (p == NULL || !is_resolved()) return;
-  if (drop(p, HERE)) return;
-  (N.cfree != NULL ? N.cfree : N.free)(p);
-}
-
-void free_sized(void *p, size_t size) {
-  if (p == NULL || !is_resolved()) return;
-  if (drop(p, HERE)) return;
-  if (N.free_sized != NULL)
-    N.free_sized(p, size);
-  else
+/* The others that deallocate, which not each malloc has: by `own`, or by free. */
+#define FREE(own, ...)                                      \
+  if (p == NULL || !is_resolved() || drop(p, HERE)) return; \
+  if (N.own != NULL)                                        \
+    N.own(p, ##__VA_ARGS__);                                \
+  else                                                      \
     N.free(p);
-}
 
-void free_aligned_sized(void *p, size_t align, size_t size) {
-  if (p == NULL || !is_resolved()) return;
-  if (drop(p, HERE)) return;
-  if (N.free_aligned_sized != NULL)
-    N.free_aligned_sized(p, align, size);
-  else
-    N.free(p);
-}
+void cfree(void *p) { FREE(cfree) }
+void free_sized(void *p, size_t size) { FREE(free_sized, size) }
+void free_aligned_sized(void *p, size_t align, size_t size) { FREE(free_aligned_sized, align, size) }
 
 void *realloc(void *old, size_t size) { return resize(old, size, HERE); }
 
@@ -93,23 +81,18 @@ void *reallocarray(void *old, size_t n, size_t size) {
   return resize(old, bytes, HERE);
 }
 
-void *memalign(size_t align, size_t size) {
-  if (!is_resolved()) return NULL;
-  void *p = take(size, align, HERE);
-  if (p != NULL) return p;
-  p = QUIETLY(N.memalign(align, size));
-  if (p != NULL) took(p, size, 0, HERE);
+/* An object of an alignment: the library's if the call is valid, or the program's. */
+#define ALIGNED(is_valid, size, align, call)               \
+  if (!is_resolved()) return NULL;                         \
+  void *p = (is_valid) ? take(size, align, HERE) : NULL;   \
+  if (p != NULL) return p;                                 \
+  if ((p = QUIETLY(call)) != NULL) took(p, size, 0, HERE); \
   return p;
-}
 
-void *aligned_alloc(size_t align, size_t size) {
-  if (!is_resolved()) return NULL;
-  void *p = align != 0 ? take(size, align, HERE) : NULL;
-  if (p != NULL) return p;
-  p = QUIETLY(N.aligned_alloc(align, size));
-  if (p != NULL) took(p, size, 0, HERE);
-  return p;
-}
+void *memalign(size_t align, size_t size) { ALIGNED(1, size, align, N.memalign(align, size)) }
+void *aligned_alloc(size_t align, size_t size) { ALIGNED(align != 0, size, align, N.aligned_alloc(align, size)) }
+void *valloc(size_t size) { ALIGNED(1, size, PAGE, N.valloc(size)) }
+void *pvalloc(size_t size) { ALIGNED(size <= PTRDIFF_MAX, (size + PAGE - 1) & -(size_t)PAGE, PAGE, N.pvalloc(size)) }
 
 int posix_memalign(void **result, size_t align, size_t size) {
   if (!is_resolved()) return ENOMEM;
@@ -119,24 +102,6 @@ int posix_memalign(void **result, size_t align, size_t size) {
   int failed = QUIETLY(N.posix_memalign(result, align, size));
   if (failed == 0 && *result != NULL) took(*result, size, 0, HERE);
   return failed;
-}
-
-void *valloc(size_t size) {
-  if (!is_resolved()) return NULL;
-  void *p = take(size, PAGE, HERE);
-  if (p != NULL) return p;
-  p = QUIETLY(N.valloc(size));
-  if (p != NULL) took(p, size, 0, HERE);
-  return p;
-}
-
-void *pvalloc(size_t size) {
-  if (!is_resolved()) return NULL;
-  void *p = size <= PTRDIFF_MAX ? take((size + PAGE - 1) & -(size_t)PAGE, PAGE, HERE) : NULL; /* whole pages */
-  if (p != NULL) return p;
-  p = QUIETLY(N.pvalloc(size));
-  if (p != NULL) took(p, size, 0, HERE);
-  return p;
 }
 
 /* Operators of malloc's library. */
@@ -176,25 +141,7 @@ static ALWAYS_INLINE void *call_delete(int which, void *p, uintptr_t b, uintptr_
 #define OPERATOR_DELETE(which, name) \
   void *name(void *p, uintptr_t b, uintptr_t c) { return call_delete(which, p, b, c, HERE); }
 
-OPERATOR_NEW(NEW, FOR_SIZE(_Znw, ))
-OPERATOR_NEW(NEW_NOTHROW, FOR_SIZE(_Znw, RKSt9nothrow_t))
-OPERATOR_NEW(NEW_ALIGNED, FOR_SIZE(_Znw, St11align_val_t))
-OPERATOR_NEW(NEW_ALIGNED_NOTHROW, FOR_SIZE(_Znw, St11align_val_tRKSt9nothrow_t))
-OPERATOR_NEW(NEW_ARRAY, FOR_SIZE(_Zna, ))
-OPERATOR_NEW(NEW_ARRAY_NOTHROW, FOR_SIZE(_Zna, RKSt9nothrow_t))
-OPERATOR_NEW(NEW_ARRAY_ALIGNED, FOR_SIZE(_Zna, St11align_val_t))
-OPERATOR_NEW(NEW_ARRAY_ALIGNED_NOTHROW, FOR_SIZE(_Zna, St11align_val_tRKSt9nothrow_t))
-OPERATOR_DELETE(DELETE, _ZdlPv)
-OPERATOR_DELETE(DELETE_NOTHROW, _ZdlPvRKSt9nothrow_t)
-OPERATOR_DELETE(DELETE_SIZED, FOR_SIZE(_ZdlPv, ))
-OPERATOR_DELETE(DELETE_ALIGNED, _ZdlPvSt11align_val_t)
-OPERATOR_DELETE(DELETE_ALIGNED_NOTHROW, _ZdlPvSt11align_val_tRKSt9nothrow_t)
-OPERATOR_DELETE(DELETE_SIZED_ALIGNED, FOR_SIZE(_ZdlPv, St11align_val_t))
-OPERATOR_DELETE(DELETE_ARRAY, _ZdaPv)
-OPERATOR_DELETE(DELETE_ARRAY_NOTHROW, _ZdaPvRKSt9nothrow_t)
-OPERATOR_DELETE(DELETE_ARRAY_SIZED, FOR_SIZE(_ZdaPv, ))
-OPERATOR_DELETE(DELETE_ARRAY_ALIGNED, _ZdaPvSt11align_val_t)
-OPERATOR_DELETE(DELETE_ARRAY_ALIGNED_NOTHROW, _ZdaPvSt11align_val_tRKSt9nothrow_t)
-OPERATOR_DELETE(DELETE_ARRAY_SIZED_ALIGNED, FOR_SIZE(_ZdaPv, St11align_val_t))
+OPERATORS_NEW(OPERATOR_NEW)
+OPERATORS_DELETE(OPERATOR_DELETE)
 
 #endif

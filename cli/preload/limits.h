@@ -15,40 +15,22 @@ static NOINLINE void before_limit(void) {
   errno = error;
 }
 
-static int is_this_process(pid_t process) { return process == 0 || process == getpid(); }
+/* A function that may set a limit of memory, for a process that may be this one. */
+#define PRELOADED(name, parameters, arguments, process, none)                                                    \
+  int preloaded_##name parameters __asm__(#name);                                                                \
+  int preloaded_##name parameters {                                                                              \
+    if (!is_resolved()) return -1;                                                                               \
+    int is_memory = (resource == RLIMIT_AS || resource == RLIMIT_DATA) && new != NULL &&new->rlim_cur != (none); \
+    if (is_memory && ((process) == 0 || (process) == getpid())) before_limit();                                  \
+    return N.name arguments;                                                                                     \
+  }
 
-/* Whether a limit of memory is set. */
-#define IS_LIMIT(resource, new, none) \
-  (((resource) == RLIMIT_AS || (resource) == RLIMIT_DATA) && (new) != NULL && (new)->rlim_cur != (none))
-
-int preloaded_setrlimit(int, const struct rlimit *) __asm__("setrlimit");
-int preloaded_setrlimit64(int, const struct rlimit64 *) __asm__("setrlimit64");
-int preloaded_prlimit(pid_t, int, const struct rlimit *, struct rlimit *) __asm__("prlimit");
-int preloaded_prlimit64(pid_t, int, const struct rlimit64 *, struct rlimit64 *) __asm__("prlimit64");
-
-int preloaded_setrlimit(int resource, const struct rlimit *new) {
-  if (!is_resolved()) return -1;
-  if (IS_LIMIT(resource, new, RLIM_INFINITY)) before_limit();
-  return N.setrlimit(resource, new);
-}
-
-int preloaded_setrlimit64(int resource, const struct rlimit64 *new) {
-  if (!is_resolved()) return -1;
-  if (IS_LIMIT(resource, new, RLIM64_INFINITY)) before_limit();
-  return N.setrlimit64(resource, new);
-}
-
-int preloaded_prlimit(pid_t process, int resource, const struct rlimit *new, struct rlimit *old) {
-  if (!is_resolved()) return -1;
-  if (IS_LIMIT(resource, new, RLIM_INFINITY) && is_this_process(process)) before_limit();
-  return N.prlimit(process, resource, new, old);
-}
-
-int preloaded_prlimit64(pid_t process, int resource, const struct rlimit64 *new, struct rlimit64 *old) {
-  if (!is_resolved()) return -1;
-  if (IS_LIMIT(resource, new, RLIM64_INFINITY) && is_this_process(process)) before_limit();
-  return N.prlimit64(process, resource, new, old);
-}
+PRELOADED(setrlimit, (int resource, const struct rlimit *new), (resource, new), 0, RLIM_INFINITY)
+PRELOADED(setrlimit64, (int resource, const struct rlimit64 *new), (resource, new), 0, RLIM64_INFINITY)
+PRELOADED(prlimit, (pid_t process, int resource, const struct rlimit *new, struct rlimit *old),
+          (process, resource, new, old), process, RLIM_INFINITY)
+PRELOADED(prlimit64, (pid_t process, int resource, const struct rlimit64 *new, struct rlimit64 *old),
+          (process, resource, new, old), process, RLIM64_INFINITY)
 
 /* The limit of locked memory is one of all memory then. */
 int mlockall(int flags) {

@@ -5,60 +5,39 @@
 
 #include "library.h"
 
-/* The operators new and delete of C++. The last letter of size_t's code is that of the processor. */
+/* The operators new and delete of C++, by their names. One letter is the code of size_t on the processor. */
 #if __SIZEOF_SIZE_T__ == 8
-#define SIZE_CODE "m"
 #define FOR_SIZE(begin, end) begin##m##end
 #else
-#define SIZE_CODE "j"
 #define FOR_SIZE(begin, end) begin##j##end
 #endif
-enum operators {
-  NEW,
-  NEW_NOTHROW,
-  NEW_ALIGNED,
-  NEW_ALIGNED_NOTHROW,
-  NEW_ARRAY,
-  NEW_ARRAY_NOTHROW,
-  NEW_ARRAY_ALIGNED,
-  NEW_ARRAY_ALIGNED_NOTHROW,
-  DELETE,
-  DELETE_NOTHROW,
-  DELETE_SIZED,
-  DELETE_ALIGNED,
-  DELETE_ALIGNED_NOTHROW,
-  DELETE_SIZED_ALIGNED,
-  DELETE_ARRAY,
-  DELETE_ARRAY_NOTHROW,
-  DELETE_ARRAY_SIZED,
-  DELETE_ARRAY_ALIGNED,
-  DELETE_ARRAY_ALIGNED_NOTHROW,
-  DELETE_ARRAY_SIZED_ALIGNED,
-  OPERATORS
-};
-
-static const char *const operator_names[OPERATORS] = {
-    "_Znw" SIZE_CODE,
-    "_Znw" SIZE_CODE "RKSt9nothrow_t",
-    "_Znw" SIZE_CODE "St11align_val_t",
-    "_Znw" SIZE_CODE "St11align_val_tRKSt9nothrow_t",
-    "_Zna" SIZE_CODE,
-    "_Zna" SIZE_CODE "RKSt9nothrow_t",
-    "_Zna" SIZE_CODE "St11align_val_t",
-    "_Zna" SIZE_CODE "St11align_val_tRKSt9nothrow_t",
-    "_ZdlPv",
-    "_ZdlPvRKSt9nothrow_t",
-    "_ZdlPv" SIZE_CODE,
-    "_ZdlPvSt11align_val_t",
-    "_ZdlPvSt11align_val_tRKSt9nothrow_t",
-    "_ZdlPv" SIZE_CODE "St11align_val_t",
-    "_ZdaPv",
-    "_ZdaPvRKSt9nothrow_t",
-    "_ZdaPv" SIZE_CODE,
-    "_ZdaPvSt11align_val_t",
-    "_ZdaPvSt11align_val_tRKSt9nothrow_t",
-    "_ZdaPv" SIZE_CODE "St11align_val_t",
-};
+#define OPERATORS_NEW(X)                                                \
+  X(NEW, FOR_SIZE(_Znw, ))                                              \
+  X(NEW_NOTHROW, FOR_SIZE(_Znw, RKSt9nothrow_t))                        \
+  X(NEW_ALIGNED, FOR_SIZE(_Znw, St11align_val_t))                       \
+  X(NEW_ALIGNED_NOTHROW, FOR_SIZE(_Znw, St11align_val_tRKSt9nothrow_t)) \
+  X(NEW_ARRAY, FOR_SIZE(_Zna, ))                                        \
+  X(NEW_ARRAY_NOTHROW, FOR_SIZE(_Zna, RKSt9nothrow_t))                  \
+  X(NEW_ARRAY_ALIGNED, FOR_SIZE(_Zna, St11align_val_t))                 \
+  X(NEW_ARRAY_ALIGNED_NOTHROW, FOR_SIZE(_Zna, St11align_val_tRKSt9nothrow_t))
+#define OPERATORS_DELETE(X)                                            \
+  X(DELETE, _ZdlPv)                                                    \
+  X(DELETE_NOTHROW, _ZdlPvRKSt9nothrow_t)                              \
+  X(DELETE_SIZED, FOR_SIZE(_ZdlPv, ))                                  \
+  X(DELETE_ALIGNED, _ZdlPvSt11align_val_t)                             \
+  X(DELETE_ALIGNED_NOTHROW, _ZdlPvSt11align_val_tRKSt9nothrow_t)       \
+  X(DELETE_SIZED_ALIGNED, FOR_SIZE(_ZdlPv, St11align_val_t))           \
+  X(DELETE_ARRAY, _ZdaPv)                                              \
+  X(DELETE_ARRAY_NOTHROW, _ZdaPvRKSt9nothrow_t)                        \
+  X(DELETE_ARRAY_SIZED, FOR_SIZE(_ZdaPv, ))                            \
+  X(DELETE_ARRAY_ALIGNED, _ZdaPvSt11align_val_t)                       \
+  X(DELETE_ARRAY_ALIGNED_NOTHROW, _ZdaPvSt11align_val_tRKSt9nothrow_t) \
+  X(DELETE_ARRAY_SIZED_ALIGNED, FOR_SIZE(_ZdaPv, St11align_val_t))
+#define NUMBER(which, name) which,
+#define TEXT(text) #text
+#define NAME(which, name) TEXT(name),
+enum operators { OPERATORS_NEW(NUMBER) OPERATORS_DELETE(NUMBER) OPERATORS };
+static const char *const operator_names[OPERATORS] = {OPERATORS_NEW(NAME) OPERATORS_DELETE(NAME)};
 
 /* An operator's arguments are in up to three registers; those that it does not have are not read. */
 typedef void *operator_function(uintptr_t, uintptr_t, uintptr_t);
@@ -85,6 +64,13 @@ static void find_next(void *function, const char *name) {
   if (found != NULL) memcpy(function, &found, sizeof found);
 }
 
+/* Members of N; FREES: those that deallocate, beside free. */
+#define FREES(X) X(cfree) X(free_sized) X(free_aligned_sized)
+#define SERVES(X) X(malloc) X(free) X(calloc) X(realloc) X(memalign) X(aligned_alloc) X(posix_memalign)
+#define PAGES(X) X(valloc) X(pvalloc)
+#define LIMITS(X) X(prctl) X(syscall) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64) X(mlockall)
+#define FIND(name) find_next(&N.name, #name);
+
 static int is_malloc_ours(void);
 
 /* Finds the program's own functions, at the first call of any. 0: this thread is finding them. dlerror, which would
@@ -96,26 +82,11 @@ static NOINLINE int resolve(void) {
   T.resolving = 1;
   int busy = T.busy, error = errno;
   T.busy = 1;
-  find_next(&N.malloc, "malloc");
-  find_next(&N.free, "free");
-  find_next(&N.calloc, "calloc");
-  find_next(&N.realloc, "realloc");
-  find_next(&N.memalign, "memalign");
-  find_next(&N.aligned_alloc, "aligned_alloc");
-  find_next(&N.posix_memalign, "posix_memalign");
-  find_next(&N.valloc, "valloc");
-  find_next(&N.pvalloc, "pvalloc");
-  find_next(&N.prctl, "prctl");
-  find_next(&N.syscall, "syscall");
-  find_next(&N.setrlimit, "setrlimit");
-  find_next(&N.setrlimit64, "setrlimit64");
-  find_next(&N.prlimit, "prlimit");
-  find_next(&N.prlimit64, "prlimit64");
-  find_next(&N.mlockall, "mlockall");
+  SERVES(FIND)
+  PAGES(FIND)
+  LIMITS(FIND)
   if (is_malloc_ours()) {
-    find_next(&N.cfree, "cfree");
-    find_next(&N.free_sized, "free_sized");
-    find_next(&N.free_aligned_sized, "free_aligned_sized");
+    FREES(FIND)
     for (int i = 0; i < OPERATORS; i++) find_next(&N.operators[i], operator_names[i]);
   }
   Dl_info provider, operators;
