@@ -26,22 +26,9 @@ fn main() {
         }
         let compiler = build.get_compiler();
         let mut command: Command = compiler.to_command();
-        command
-            .args([
-                "-shared",
-                "-fPIC",
-                "-O2",
-                "-g",
-                "-Wall",
-                "-fexceptions",
-                "-ftls-model=initial-exec",
-                "-static-libgcc",
-                "-pthread",
-                "-Wl,-z,defs",
-                "-o",
-            ])
-            .arg(&out)
-            .args(library.iter().flat_map(|folder| ["-I", *folder]));
+        let flags =
+            "-shared -fPIC -O2 -g -Wall -fexceptions -ftls-model=initial-exec -static-libgcc -pthread -Wl,-z,defs -o";
+        command.args(flags.split(' ')).arg(&out).args(library.iter().flat_map(|folder| ["-I", *folder]));
         match command.arg(format!("{name}/{name}.c")).arg("-ldl").status() {
             Ok(status) if status.success() => {}
             failed => panic!("{name}.c cannot be compiled ({failed:?}); a C compiler must be installed"),

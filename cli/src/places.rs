@@ -262,16 +262,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_a_file() {
-        let mut places = Places::new(Path::new("none"));
-        assert_eq!(places.line("places.rs", 1), None); // it is not in this folder
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/places.rs");
-        let path = path.to_str().unwrap();
-        assert!(places.line(path, 1).unwrap().starts_with("      1 | //! Calls in modules"));
-        assert_eq!((places.line(path, 100_000), places.line(path, 0)), (None, None));
-    }
-
-    #[test]
     fn long_names_lose_template_arguments() {
         let name = "std::map<int, std::basic_string<char, std::char_traits<char>, std::allocator<char>>, std::less<int>>::operator[](int const&)";
         assert_eq!(short(name), "std::map::operator[](int const&)");

@@ -110,10 +110,4 @@ mod tests {
         let found = Holders::of(&lifetimes(&[1, 2, 3, 4], &steps));
         assert_eq!(found.temporary, [(1, 1, 1), (3, 1, 3), (4, 1, 4)]);
     }
-
-    #[test]
-    fn nothing_holds_nothing() {
-        let found = Holders::of(&lifetimes(&[], &[]));
-        assert!(found.at_peak.is_empty() && found.temporary.is_empty());
-    }
 }

@@ -14,11 +14,7 @@ pub fn grouped(number: impl ToString) -> String {
 
 /// A difference, with its sign.
 pub fn signed(number: i128) -> String {
-    if number > 0 {
-        format!("+{}", grouped(number))
-    } else {
-        grouped(number)
-    }
+    format!("{}{}", if number > 0 { "+" } else { "" }, grouped(number))
 }
 
 /// The exact number of bytes, and that in a unit with a number below 1024: `1,536 bytes (1.5 KiB)`.
@@ -248,11 +244,9 @@ mod tests {
 
     #[test]
     fn shares_and_times_have_few_digits() {
-        assert_eq!(
-            (percent(1.0, 8.0), percent(0.0, 8.0), percent(1.0, 0.0)),
-            ("12.5 %".into(), "0.0 %".into(), "".into())
-        );
-        assert_eq!((percent(1.0, 1e9), percent(1e9 - 1.0, 1e9)), ("<0.1 %".into(), ">99.9 %".into()));
+        let shares =
+            [(1.0, 8.0), (0.0, 8.0), (1.0, 0.0), (1.0, 1e9), (1e9 - 1.0, 1e9)].map(|(part, all)| percent(part, all));
+        assert_eq!(shares, ["12.5 %", "0.0 %", "", "<0.1 %", ">99.9 %"]);
         let shown = [123.4, 12.34, 1.234, 0.1234, 0.01234, 0.000_012_34, 0.0].map(seconds);
         assert_eq!(shown, ["123 s", "12.3 s", "1.23 s", "123 ms", "12.3 ms", "12.3 us", "0 s"]);
     }

@@ -249,16 +249,9 @@ impl Moment {
 
     /// The view to show first: that of the frame before if the arenas are empty, as after `advance`.
     pub fn main_view(&self) -> usize {
-        let busy = |view: &View| {
-            let of = &view.report;
-            of.stats.live != 0 || !of.sites.is_empty() || !of.phases.is_empty()
-        };
+        let busy = |View { report: of, .. }: &View| of.stats.live != 0 || !of.sites.is_empty() || !of.phases.is_empty();
         let last = self.views.len() - 1;
-        if !busy(&self.views[0]) && busy(&self.views[last]) {
-            last
-        } else {
-            0
-        }
+        last * usize::from(!busy(&self.views[0]) && busy(&self.views[last]))
     }
 }
 
@@ -357,28 +350,18 @@ mod tests {
 
     #[test]
     fn a_sum_has_no_budget_if_one_thread_has_none() {
-        assert_eq!(
-            frames(&[(None, 1, json!(1)), (None, 1, json!(null))], json!(null)).views[0].report.stats.budget,
-            None
-        );
-        assert_eq!(
-            frames(&[(None, u64::MAX, json!(null)), (None, 1, json!(null))], json!(null)).views[0].report.stats.live,
-            u64::MAX
-        );
+        let sum =
+            |live, budget| frames(&[(None, live, budget), (None, 1, json!(null))], json!(null)).views[0].report.stats;
+        assert_eq!((sum(1, json!(1)).budget, sum(u64::MAX, json!(null)).live), (None, u64::MAX));
     }
 
     #[test]
     fn budgets_are_a_tree_whatever_their_parents_are() {
         let all =
             [(1, None), (2, Some(1)), (3, None), (4, Some(1)), (5, Some(2)), (6, Some(7)), (7, Some(7)), (1, Some(5))];
-        let budgets: Vec<Budget> = all
-            .iter()
-            .map(|(id, parent)| {
-                serde_json::from_value(json!({"id": id, "parent": parent, "name": "", "limit": null, "reserved": 0,
-                    "peak": 0, "refusals": 0}))
-                .unwrap()
-            })
-            .collect();
+        let reserved = Reserved { limit: None, reserved: 0, peak: 0, refusals: 0 };
+        let budget = |(id, parent)| Budget { id, parent, name: String::new(), reserved, live: None };
+        let budgets = all.map(budget);
         let lines: Vec<_> = tree(&budgets).iter().map(|(depth, budget)| (*depth, budget.id)).collect();
         assert_eq!(lines, [(0, 1), (1, 2), (2, 5), (3, 1), (1, 4), (0, 3), (0, 6), (0, 7)]);
     }

@@ -58,26 +58,15 @@ mod tests {
 
     #[test]
     fn tags_within_a_tag_follow_it_and_the_largest_is_first() {
-        let tag = |name: &str, number, live| Tag { name: name.into(), number, live, allocated: 0, budget: None };
-        let tags = [
-            tag("", None, 1),
-            tag("", Some(9), 2),
-            tag("ai", None, 5),
-            tag("level/sound", Some(7), 30),
-            tag("level/maps/a", None, 40),
-            tag("level", None, 0),
-        ];
-        let lines = tree(tags.into_iter().map(|tag| (tag.clone(), tag.live)), |live| *live);
-        let shown: Vec<_> = lines.iter().map(|line| (line.depth, line.name.as_str(), line.of)).collect();
-        let expected = [
-            (0, "level", Some(0)),
-            (1, "maps", None),
-            (2, "a", Some(40)),
-            (1, "sound #7", Some(30)),
-            (0, "ai", Some(5)),
-            (0, "#9", Some(2)),
-            (0, "(no tag)", Some(1)),
-        ];
-        assert_eq!(shown, expected);
+        let all =
+            [("", 0, 1), ("", 9, 2), ("ai", 0, 5), ("level/sound", 7, 30), ("level/maps/a", 0, 40), ("level", 0, 0)];
+        let tag = |(name, number, live): (&str, u64, u64)| {
+            (Tag { name: name.into(), number: Some(number), live, allocated: 0, budget: None }, live)
+        };
+        let lines = tree(all.map(tag), |live| *live);
+        let shown =
+            lines.iter().map(|line| format!("{}{} {:?}\n", " ".repeat(line.depth), line.name, line.of.unwrap_or(99)));
+        let expected = "level 0\n maps 99\n  a 40\n sound #7 30\nai 5\n#9 2\n(no tag) 1\n";
+        assert_eq!(shown.collect::<String>(), expected);
     }
 }

@@ -117,27 +117,23 @@ fn result(group: &Group, places: &Places, folder: &Path, times: &mut HashMap<Str
     let program = Frame { file: Some(places.executable.to_string_lossy().into()), ..Frame::default() };
     result["locations"] = json!([found.or_else(|| location(&program, places, folder))]);
     let others = group.places.iter().enumerate().filter(|(at, _)| *at != main);
-    let related = others.filter_map(|(_, place)| {
-        let mut found = location(place.stack.first()?, places, folder)?;
-        found["message"] = json!({"text": place.words()});
-        Some(found)
-    });
-    let related: Vec<Value> = related
-        .enumerate()
-        .map(|(id, mut location)| {
-            location["id"] = json!(id + 1);
-            location
-        })
-        .collect();
+    let mut related: Vec<Value> = Vec::new();
+    for (_, place) in others {
+        let found = place.stack.first().and_then(|call| location(call, places, folder));
+        if let Some(mut found) = found {
+            found["message"] = json!({"text": place.words()});
+            found["id"] = json!(related.len() + 1);
+            related.push(found);
+        }
+    }
     result["relatedLocations"] = json!(related);
     result
 }
 
 fn level(kind: &str) -> &'static str {
-    if ["leak", "budget", "lost"].contains(&kind) {
-        "warning"
-    } else {
-        "error"
+    match kind {
+        "leak" | "budget" | "lost" => "warning",
+        _ => "error",
     }
 }
 

@@ -100,16 +100,13 @@ fn signal(text: &str) -> Result<String, String> {
 impl Arguments {
     /// The first complaint about options that do not fit together.
     fn complaint(&self, checks: bool) -> Option<&'static str> {
-        if self.budget.is_none() && self.fail_on.iter().any(|kind| kind == "budget") {
-            return Some("--fail-on budget needs --budget BYTES");
-        }
-        if !checks && self.budget.is_none() && !self.fail_on.is_empty() {
-            return Some("--fail-on needs --check or --budget BYTES");
-        }
-        if !checks && self.fail_on.iter().any(|kind| kind != "any" && kind != "budget") {
-            return Some("--fail-on with a kind of misuse needs --check");
-        }
-        None
+        let fails_on = |test: fn(&str) -> bool| self.fail_on.iter().any(|kind| test(kind));
+        let complaints = [
+            (self.budget.is_none() && fails_on(|k| k == "budget"), "--fail-on budget needs --budget BYTES"),
+            (!checks && self.budget.is_none() && fails_on(|_| true), "--fail-on needs --check or --budget BYTES"),
+            (!checks && fails_on(|k| k != "any" && k != "budget"), "--fail-on with a kind of misuse needs --check"),
+        ];
+        complaints.iter().find(|(applies, _)| *applies).map(|(_, complaint)| *complaint)
     }
 }
 
