@@ -203,14 +203,20 @@ static void write_maps(void) {
   close(from);
 }
 
-static void write_text(uint32_t kind, const char *text) {
+/* `more`: a file whose bytes follow the text, or NULL. */
+static void write_text(uint32_t kind, const char *text, const char *more) {
   static struct {
     recording_segment head;
-    char text[PAGE];
+    char text[2 * PAGE];
   } s;
   start_segment(&s.head, kind);
   memset(s.text, 0, sizeof s.text);
-  memcpy(s.text, text, strnlen(text, sizeof s.text - 1));
+  memcpy(s.text, text, strnlen(text, PAGE - 1));
+  int from = more != NULL ? open(more, O_RDONLY | O_CLOEXEC) : -1;
+  if (from >= 0) {
+    if (read(from, s.text + strlen(s.text) + 1, PAGE - 1) < 0) s.text[strlen(s.text) + 1] = 0;
+    close(from);
+  }
   (void)append(&s, sizeof s);
 }
 
@@ -235,20 +241,25 @@ static int create_recording(int forked) {
   h->forked = (uint32_t)forked;
   h->magic = RECORDING_MAGIC;
   STORE(&R.header, h);
-  write_text(RECORDING_NAME, R.executable);
-  write_text(RECORDING_PROVIDER, S.provider);
+  write_text(RECORDING_NAME, R.executable, "/proc/self/cmdline");
+  write_text(RECORDING_PROVIDER, S.provider, NULL);
   write_maps(); /* under another root it may not be there later */
   return 1;
 }
 
-/* Starts the recording of this process: counts it if it cannot be recorded. */
+/* Counts this process, which cannot be recorded. */
+static void count_unrecorded(uint32_t reason, int error) {
+  R.total->error = (uint32_t)error;
+  R.total->reason = reason;
+  __atomic_add_fetch(&R.total->unrecorded, 1, __ATOMIC_RELEASE);
+}
+
 static void open_recording(int forked) {
   if (create_recording(forked)) return;
-  R.total->error = (uint32_t)errno;
-  R.total->reason = S.sandbox                ? RECORDING_SANDBOX
-                    : segments_allowed() < 2 ? RECORDING_FILE_SIZE
-                                             : RECORDING_UNREACHABLE;
-  __atomic_add_fetch(&R.total->unrecorded, 1, __ATOMIC_RELEASE);
+  count_unrecorded(S.sandbox                ? RECORDING_SANDBOX
+                   : segments_allowed() < 2 ? RECORDING_FILE_SIZE
+                                            : RECORDING_UNREACHABLE,
+                   errno);
 }
 
 #endif

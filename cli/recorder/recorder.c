@@ -1,22 +1,14 @@
 /* Records the calls of malloc and its relatives in a program: LD_PRELOAD=recorder.so TOFT_RECORDING=FOLDER program.
  * SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * The recorder only observes. Each function that it defines calls the definition that the program would call
- * without it, the next one in the order of the dynamic linker: memory comes from the program's own malloc, and
- * functions that are not defined here, such as malloc_usable_size, receive pointers of that malloc.
+ * The recorder only observes: each function that it defines calls the one that the program would call without it. Each
+ * thread writes events into a segment that is mapped from the file of the recording, so that nothing is lost if the
+ * process is killed. A full segment is appended to the file by a system call, which takes a quarter of the time of
+ * mapping new pages. The stack of a site is unwound when the site is first seen, and only up to a known frame.
  *
- * Each thread writes events into a segment that is mapped from the file of the recording, so that nothing is lost if
- * the process is killed. A full segment is appended to the file by a system call, which takes a quarter of the time
- * of mapping new pages of a file. A site describes a call: its return address, its stack pointer and the
- * return addresses of up to three callers. The stack of a site is unwound when the site is first seen, and only up to
- * a frame that is known from another stack.
- *
- * Everything but the writing of an event runs behind a lock on a stack of the recorder's own, with signals blocked: a
- * thread or a coroutine needs less than 512 bytes of its stack for it. The space of a mapped segment is allocated
- * first, so a full disk ends the recording and not the program. The descriptors of the file and of its folder have
- * high numbers and are opened again if the program has closed them. From the moment at which a program restricts its
- * system calls by seccomp the recorder makes none: it writes into segments that it has mapped before. What is lost is
- * counted in the header. */
+ * Everything but the writing of an event runs behind a lock on a stack of the recorder's own, with signals blocked. The
+ * space of a mapped segment is allocated first, so a full disk ends the recording and not the program. docs/advise.md
+ * has more that the recorder does not do to a program. The number of lost events is in the header. */
 #include "../preload/family.h"
 #include "../preload/limits.h"
 #include "../preload/sandbox.h"
@@ -227,8 +219,10 @@ __attribute__((constructor)) static void begin(void) {
   if (file >= 0) {
     void *total = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
-    if (total != MAP_FAILED && prepare_sites()) {
-      R.total = (recording_total *)total;
+    if (total != MAP_FAILED) R.total = (recording_total *)total;
+    if (R.total != NULL && !prepare_sites()) {
+      count_unrecorded(RECORDING_WRITE, ENOMEM);
+    } else if (R.total != NULL) {
       R.total_limit = R.total->limit;
       if (R.total->signal != 0) handle_signal();
       R.has_key = pthread_key_create(&R.key, end_thread) == 0;

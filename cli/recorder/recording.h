@@ -53,7 +53,7 @@ enum recording_kind {
   RECORDING_EVENTS = 1,   /* words, until one is 0 */
   RECORDING_STACKS = 2,   /* recording_node, until one is 0 */
   RECORDING_TEXT = 3,     /* bytes of /proc/self/maps, until a 0 */
-  RECORDING_NAME = 4,     /* path of the executable */
+  RECORDING_NAME = 4,     /* path of the executable, a 0, and the words of the command line, each with a 0 */
   RECORDING_PROVIDER = 5, /* path of the library that malloc is from */
 };
 

@@ -29,7 +29,7 @@ static struct {
   recording_header *header; /* the mapped first page of the file; NULL: not recording */
   recording_total *total;   /* shared between the processes */
   uint64_t total_limit;
-  char folder[512], name[64];
+  char folder[PAGE], name[64];
   char executable[PAGE];
   held folder_file, file;
   int reopen;                            /* a fork: its file is created with its first event */

@@ -51,18 +51,30 @@ pub struct Advice {
     /// The number of these objects.
     #[serde(default)]
     pub temporary_objects: u64,
+    /// Mallocs on which the program ends otherwise, and how.
+    #[serde(default)]
+    pub failures: Vec<String>,
     /// What the recording does not cover, in full sentences.
     pub notes: Vec<String>,
 }
 
+/// The fewest runs whose extremes contain the median with 95 % confidence.
+pub const LEAST_RUNS: usize = 6;
+
 /// A measured time in CPU seconds: the median of several runs, and an interval that contains it with 95 % confidence if
-/// there are at least 6 runs. A saving is that of pairs of runs.
+/// there are at least `LEAST_RUNS`, else the least and the largest value. A saving is that of pairs of runs.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub struct Figure {
     pub median: f64,
     pub low: f64,
     pub high: f64,
     pub runs: u32,
+}
+
+impl Figure {
+    pub fn has_interval(&self) -> bool {
+        self.runs as usize >= LEAST_RUNS
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
@@ -74,7 +86,7 @@ pub enum Verdict {
     /// Another malloc saves nearly as much as arenas.
     SwitchMalloc,
     UseArenas,
-    /// An interval contains the threshold.
+    /// An interval contains the threshold, or a way was not measured.
     NotDecided,
 }
 

@@ -44,6 +44,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    signals::survive_file_size();
     let done = match Arguments::parse().command {
         Command::Advise(arguments) => advise::main(arguments),
         Command::Report(arguments) => report::main(arguments),

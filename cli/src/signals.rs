@@ -1,6 +1,16 @@
 //! The signals that this process does not ignore.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+/// A write beyond a limit on the size of files (`ulimit -f`) is an error of this process, and not its end. The handler is not that
+/// of programs that it starts.
+pub fn survive_file_size() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    for number in not_ignored(&[libc::SIGXFSZ]) {
+        // SAFETY: the handler does nothing.
+        unsafe { libc::signal(number, nothing as *const () as usize) };
+    }
+}
+
 /// Those of `numbers` whose disposition is another than to ignore them, as `nohup` sets it.
 pub fn not_ignored(numbers: &[libc::c_int]) -> Vec<libc::c_int> {
     let is_ignored = |number| {

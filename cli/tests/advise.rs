@@ -1,47 +1,15 @@
 //! `toft advise` on programs whose allocations are known.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::TOFT;
+use crate::{is_given, Folder, TOFT};
 use serde_json::Value;
-use std::{
-    io::Write,
-    path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
-};
-
-struct Folder(tempfile::TempDir);
+use std::{path::Path, process::Command};
 
 impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    /// Compiles a program of `programs/`.
-    fn compile(&self, source: &str, name: &str, flags: &[&str]) -> PathBuf {
-        let path = self.0.path().join(name);
-        crate::compile(source, &path, flags);
-        path
-    }
-
-    fn advise(&self, options: &[&str], program: &Path, arguments: &[&str]) -> (Output, Value) {
-        self.advise_in_full(&[&["--quick"], options].concat(), program, arguments)
-    }
-
-    fn advise_in_full(&self, options: &[&str], program: &Path, arguments: &[&str]) -> (Output, Value) {
-        let out = self.0.path().join("advice.json");
-        let mut command = Command::new(TOFT);
-        command.args(["advise", "--all", "--out"]).arg(&out).args(options).arg("--").arg(program).args(arguments);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let _ = child.stdin.take().unwrap().write_all(b"first line\nsecond\n");
-        let done = child.wait_with_output().unwrap();
-        let advice = std::fs::read(&out).ok().map_or(Value::Null, |json| serde_json::from_slice(&json).unwrap());
-        (done, advice)
-    }
-
     /// Advice that must be given.
     fn advice(&self, options: &[&str], program: &Path, arguments: &[&str]) -> Value {
         let (done, advice) = self.advise(options, program, arguments);
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        assert!(is_given(done.status), "{}", String::from_utf8_lossy(&done.stderr));
         assert!(!done.stdout.is_empty());
         advice
     }
@@ -211,7 +179,7 @@ fn a_plain_run_and_a_pair_are_made_in_any_case() {
     let folder = Folder::new();
     let program = folder.compile("trials.c", "trials", &["-g"]);
     let (done, advice) = folder.advise_in_full(&["--seconds", "0"], &program, &["tree"]);
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(is_given(done.status), "{}", String::from_utf8_lossy(&done.stderr));
     assert_eq!(scope(&advice, "document")["trial"]["hooks"]["runs"], 1);
     assert_eq!((&advice["verdict"], advice["mallocs"].as_array().unwrap().len()), (&"not-decided".into(), 1));
     let summary = advice["summary"].as_str().unwrap();
@@ -230,7 +198,7 @@ fn a_recycler_is_a_malloc() {
     };
     for (arguments, seconds) in [(&[][..], "1"), (&["handlers"], "0")] {
         let (done, advice) = folder.advise_in_full(&["--seconds", seconds], &program, arguments);
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        assert!(is_given(done.status), "{}", String::from_utf8_lossy(&done.stderr));
         assert!(names(&advice).iter().any(|n| n.starts_with("a recycler")), "{advice:#?}");
         assert_ne!(scope(&advice, "document")["trial"], Value::Null);
     }
@@ -282,21 +250,6 @@ fn a_fork_has_its_own_recording() {
 }
 
 #[test]
-fn a_process_is_chosen_by_its_name() {
-    let folder = Folder::new();
-    let program = folder.compile("processes.c", "processes", &["-g"]);
-    let script = folder.0.path().join("script");
-    std::fs::write(&script, "#!/bin/sh\nls / >/dev/null\n\"$1\" exec\n").unwrap();
-    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let path = program.to_str().unwrap();
-    let advice = folder.advice(&["--process", "ls"], &script, &[path]);
-    assert!(advice["process"].as_str().unwrap().ends_with("/ls"), "{}", advice["process"]);
-    let (done, _) = folder.advise(&["--process", "absent"], &script, &[path]);
-    assert_eq!(done.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&done.stderr).contains("no process absent was recorded"));
-}
-
-#[test]
 fn nothing_is_lost_at_exec() {
     let folder = Folder::new();
     let program = folder.compile("processes.c", "processes", &["-g"]);
@@ -316,26 +269,6 @@ fn frees_by_other_threads_match() {
 }
 
 #[test]
-fn closed_descriptors_and_full_files_do_not_disturb_the_program() {
-    let folder = Folder::new();
-    let program = folder.compile("processes.c", "processes", &[]);
-    let (done, advice) = folder.advise(&["--output"], &program, &["close"]);
-    assert!(String::from_utf8_lossy(&done.stdout).starts_with("done\n"));
-    assert_eq!((done.status.code(), advice), (Some(1), Value::Null));
-    assert!(String::from_utf8_lossy(&done.stderr).contains("ulimit -f"));
-}
-
-#[test]
-fn a_recording_at_its_limit_gives_no_advice() {
-    let folder = Folder::new();
-    let program = folder.compile("parse.c", "parse", &[]);
-    let (done, advice) = folder.advise(&["--limit", "2"], &program, &[]);
-    assert_eq!((done.status.code(), advice), (Some(1), Value::Null));
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(said.contains("is partial") && said.contains("--limit"), "{said}");
-}
-
-#[test]
 fn merged_advice_is_the_sum() {
     let folder = Folder::new();
     let program = folder.compile("parse.c", "parse", &["-g"]);
@@ -345,7 +278,7 @@ fn merged_advice_is_the_sum() {
     std::fs::copy(&one, &two).unwrap();
     let done =
         Command::new(TOFT).args(["advise", "--out"]).arg(&sum).arg("--merge").args([&one, &two]).output().unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(is_given(done.status), "{}", String::from_utf8_lossy(&done.stderr));
     let sum: Value = serde_json::from_slice(&std::fs::read(sum).unwrap()).unwrap();
     assert_eq!(scope(&sum, "parse")["captured"], 400_000);
     let once: Value = serde_json::from_slice(&std::fs::read(&one).unwrap()).unwrap();

@@ -2,7 +2,7 @@
 //! advice.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::TOFT;
+use crate::{is_given, is_installed, unavailable, Folder, TOFT};
 use std::{
     net::TcpListener,
     os::unix::{
@@ -14,20 +14,7 @@ use std::{
     time::Duration,
 };
 
-struct Folder(tempfile::TempDir);
-
 impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    /// Compiles a program of `programs/`.
-    fn compile(&self, source: &str, name: &str, flags: &[&str]) -> PathBuf {
-        let path = self.0.path().join(name);
-        crate::compile(source, &path, flags);
-        path
-    }
-
     /// Runs a program under the recorder alone. Returns its output, and of the recording with most segments the reason
     /// why it is partial and the number of lost events.
     fn record(&self, program: &Path, arguments: &[&str]) -> (Output, u32, u64) {
@@ -93,24 +80,18 @@ impl Folder {
         assert_eq!((recorded.status, reason, lost), (plain.status, 0, 0), "{program:?} {arguments:?}");
     }
 
-    fn advice_file(&self) -> PathBuf {
-        self.0.path().join("advice.json")
-    }
-
     /// The exit status and the output of `toft advise`.
-    fn advise(&self, program: &Path, arguments: &[&str]) -> (ExitStatus, String) {
-        self.advise_with(&[], program, arguments)
+    fn advised(&self, program: &Path, arguments: &[&str]) -> (ExitStatus, String) {
+        self.advised_with(&[], program, arguments)
     }
 
-    fn advise_with(&self, options: &[&str], program: &Path, arguments: &[&str]) -> (ExitStatus, String) {
-        let mut command = Command::new(TOFT);
-        command.args(["advise", "--quick", "--out"]).arg(self.advice_file()).args(options);
-        let done = command.arg("--").arg(program).args(arguments).output().unwrap();
+    fn advised_with(&self, options: &[&str], program: &Path, arguments: &[&str]) -> (ExitStatus, String) {
+        let (done, _) = self.advise(options, program, arguments);
         (done.status, format!("{}{}", shown(&done), String::from_utf8_lossy(&done.stderr)))
     }
 
-    fn error(&self, program: &Path, arguments: &[&str]) -> String {
-        let (status, said) = self.advise(program, arguments);
+    fn refused(&self, program: &Path, arguments: &[&str]) -> String {
+        let (status, said) = self.advised(program, arguments);
         assert_eq!(status.code(), Some(1), "{said}");
         said
     }
@@ -118,22 +99,6 @@ impl Folder {
 
 fn shown(done: &Output) -> String {
     String::from_utf8_lossy(&done.stdout).into_owned()
-}
-
-/// Names what this machine lacks. With CI=true all packages of `scripts/bootstrap check` are there.
-fn unavailable(what: &str, package: bool) {
-    assert!(!package || std::env::var("CI").as_deref() != Ok("true"), "unavailable: {what}");
-    eprintln!("unavailable, so not tested: {what}");
-}
-
-/// Whether a program can be linked to a library.
-fn is_installed(library: &str) -> bool {
-    let linked = Command::new("cc").args(["-shared", "-o", "/dev/null", &format!("-l:{library}")]).output();
-    let there = linked.unwrap().status.success();
-    if !there {
-        unavailable(library, true);
-    }
-    there
 }
 
 /// The family of malloc of each library is closed: pointers of one malloc do not reach functions of another.
@@ -163,16 +128,16 @@ fn a_program_on_another_malloc_is_recorded_on_it() {
         let linked = format!("-Wl,--no-as-needed,-l:{library}");
         let program = folder.compile("foreign.cpp", "own", &[&flags[..], &[&linked, kind, define]].concat());
         folder.is_recorded(&program, &[]); // advise refuses it, so that it is not tried
-        let said = folder.error(&program, &[]);
+        let said = folder.refused(&program, &[]);
         assert!(said.contains(own) && said.contains(library), "{said}");
         let program = folder.compile("foreign.cpp", "standard", &[&flags[..], &[&linked, kind]].concat());
         folder.is_recorded(&program, &[]);
         let (tried, routed) = folder.try_arenas(&program, &[]); // it prints usable sizes, which differ
         assert!(tried.status.success() && routed > 0, "{tried:?}");
-        let (status, said) = folder.advise(&program, &[]);
-        assert!(status.success() && said.contains("malloc is that of") && said.contains(library), "{said}");
+        let (done, advice) = folder.advise(&[], &program, &[]);
+        let said = shown(&done);
+        assert!(is_given(done.status) && said.contains("malloc is that of") && said.contains(library), "{said}");
         // Of 11 sizes in 20 rounds. The operators of C++ are in the recording: they do not call malloc here.
-        let advice: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.advice_file()).unwrap()).unwrap();
         let sites = advice["sites"].as_array().unwrap().iter();
         assert_eq!(sites.filter(|s| s["count"] == 220).count(), 18, "{advice:#}");
     }
@@ -221,16 +186,16 @@ fn servers_are_recorded() {
     let folder = Folder::new();
     let program = folder.compile("servers.c", "servers", &[]);
     folder.is_undisturbed(&program, &["numbers"]);
-    let (status, said) = folder.advise(&program, &["daemon"]);
-    assert!(status.success() && said.contains("100,000"), "{said}");
+    let (status, said) = folder.advised(&program, &["daemon"]);
+    assert!(is_given(status) && said.contains("100,000"), "{said}");
     if Command::new(&program).arg("chroot").status().unwrap().code() == Some(77) {
         return unavailable("chroot, also in a namespace", false);
     }
     folder.is_undisturbed(&program, &["chroot"]);
-    let (status, said) = folder.advise(&program, &["fork"]);
-    assert!(status.success() && said.contains("100,000"), "{said}");
+    let (status, said) = folder.advised(&program, &["fork"]);
+    assert!(is_given(status) && said.contains("100,000"), "{said}");
     assert!(said.contains("work (+0x"), "{said}");
-    let said = folder.error(&program, &["lost"]);
+    let said = folder.refused(&program, &["lost"]);
     assert!(said.contains("200000 events are lost") && said.contains("another root folder"), "{said}");
 }
 
@@ -238,15 +203,15 @@ fn servers_are_recorded() {
 fn there_is_no_verdict_on_a_part() {
     let folder = Folder::new();
     let program = folder.compile("servers.c", "servers", &[]);
-    let said = folder.error(&program, &["disturbed"]);
+    let said = folder.refused(&program, &["disturbed"]);
     assert!(said.contains("the recorder disturbs this program: alone it ends with exit code 0"), "{said}");
     assert!(said.contains("under the recorder by signal 11"), "{said}");
-    let said = folder.error(&program, &["crash"]);
+    let said = folder.refused(&program, &["crash"]);
     assert!(said.contains("the recorder disturbs this program") && said.contains("background by signal 6"), "{said}");
     let flag = folder.0.path().join("flag");
-    let said = folder.error(&program, &["unsteady", flag.to_str().unwrap()]);
+    let said = folder.refused(&program, &["unsteady", flag.to_str().unwrap()]);
     assert!(said.contains("does not end the same way each time"), "{said}");
-    let said = folder.error(&program, &["small"]);
+    let said = folder.refused(&program, &["small"]);
     assert!(said.contains("lacks processes that allocate (1 of them)") && said.contains("ulimit -f"), "{said}");
     let plain = Command::new(&program).arg("disturbed").status().unwrap();
     assert_eq!((plain.code(), plain.signal()), (Some(0), None));
@@ -280,12 +245,12 @@ fn hostile_programs_end_as_without_the_recorder() {
     }
     let (done, reason, lost) = folder.record(&program, &["limits"]);
     assert!(shown(&done) == "ok\n" && (reason != 0 || lost == 0), "{done:?} {reason} {lost}");
-    let said = folder.error(&folder.compile("own_malloc.c", "own", &["-fno-builtin"]), &[]);
+    let said = folder.refused(&folder.compile("own_malloc.c", "own", &["-fno-builtin"]), &[]);
     assert!(said.contains("a malloc of its own"), "{said}");
     let grouped = folder.0.path().join("grouped");
     std::fs::copy(&program, &grouped).unwrap();
     std::fs::set_permissions(&grouped, PermissionsExt::from_mode(0o2755)).unwrap();
-    assert!(folder.error(&grouped, &["chain"]).contains("set-uid or set-gid"));
+    assert!(folder.refused(&grouped, &["chain"]).contains("set-uid or set-gid"));
 }
 
 /// Memory that the program does not have is no reason for it to end: with a limit, and where a mapping of a library is refused.
@@ -301,8 +266,8 @@ fn libraries_leave_memory_to_the_program() {
     } else {
         folder.is_undisturbed(&program, &["group"]);
     }
-    let (status, said) = folder.advise(&program, &["address"]);
-    assert!(status.success() && said.contains("limits or locks its memory"), "{said}");
+    let (status, said) = folder.advised(&program, &["address"]);
+    assert!(is_given(status) && said.contains("limits or locks its memory"), "{said}");
     let refusals = folder.compile("refusals.c", "refusals.so", &["-shared", "-fPIC"]);
     let calls = (1..16).flat_map(|n| [format!("once:{n}"), format!("from:{n}")]);
     let sizes = (12..40).step_by(3).map(|bits| format!("above:{}", 1u64 << bits));
@@ -331,16 +296,16 @@ fn a_server_is_loaded_and_ended() {
     let (port, path) = (&free_port(), program.display());
     let load = &format!("{path} request {port}; {path} request {port}");
     for (how, ready) in [("serve", &**port), ("serve", "is ready"), ("daemon", port)] {
-        let (status, said) = folder.advise_with(&["--ready", ready, "--load", load], &program, &[how, port]);
-        assert!(status.success() && said.contains("200,000 objects"), "{how} {ready}: {said}");
+        let (status, said) = folder.advised_with(&["--ready", ready, "--load", load], &program, &[how, port]);
+        assert!(is_given(status) && said.contains("200,000 objects"), "{how} {ready}: {said}");
     }
     let load = &format!("kill -USR1 $TOFT_PID; {load}; kill -USR1 $TOFT_PID; {load}");
     let options = ["--ready", port, "--load", load, "--signal", "USR1"];
-    let (status, said) = folder.advise_with(&options, &program, &["serve", port]);
-    assert!(status.success() && said.contains("200,000 objects") && said.contains("whole run"), "{said}");
+    let (status, said) = folder.advised_with(&options, &program, &["serve", port]);
+    assert!(is_given(status) && said.contains("200,000 objects") && said.contains("whole run"), "{said}");
 
     let error = |options: &[&str], arguments: &[&str]| {
-        let (status, said) = folder.advise_with(options, &program, arguments);
+        let (status, said) = folder.advised_with(options, &program, arguments);
         assert_eq!(status.code(), Some(1), "{said}");
         said
     };
@@ -351,15 +316,15 @@ fn a_server_is_loaded_and_ended() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let open = taken.local_addr().unwrap().port().to_string();
     assert!(error(&["--ready", &open, "--load", "true"], &["serve", port]).contains("is open already"));
-    let (status, said) = folder.advise(&program, &["terminated"]);
-    assert!(status.success() && said.contains("100,000"), "{said}");
+    let (status, said) = folder.advised(&program, &["terminated"]);
+    assert!(is_given(status) && said.contains("100,000"), "{said}");
 }
 
 #[test]
 fn a_server_that_does_not_end_is_ended() {
     let folder = Folder::new();
     let program = folder.compile("servers.c", "servers", &[]);
-    let (status, said) = folder.advise_with(&["--ready", "deaf", "--load", "true"], &program, &["deaf"]);
+    let (status, said) = folder.advised_with(&["--ready", "deaf", "--load", "true"], &program, &["deaf"]);
     assert!(status.code() == Some(1) && said.contains("does not end within 10 seconds of SIGTERM"), "{said}");
 }
 
@@ -407,9 +372,9 @@ fn a_limit_holds_for_memory_and_files() {
     for (objects, kept, reason) in
         [("600000", "freed", "its part of --limit 16"), ("240000", "kept", "more memory than --limit 16")]
     {
-        let (status, said) = folder.advise_with(&["--limit", "16"], &program, &[objects, kept]);
+        let (status, said) = folder.advised_with(&["--limit", "16"], &program, &[objects, kept]);
         assert!(status.code() == Some(1) && said.contains(reason), "{objects} {kept}: {said}");
     }
-    let (status, said) = folder.advise_with(&["--limit", "16"], &program, &["200000", "freed"]);
-    assert!(status.success(), "{said}");
+    let (status, said) = folder.advised_with(&["--limit", "16"], &program, &["200000", "freed"]);
+    assert!(is_given(status), "{said}");
 }

@@ -5,12 +5,13 @@ use super::{
     figure::{self, side, Side, LEAST_RUNS},
     is_libc,
     measure::{self, Program, Run},
+    preload,
     recording::Recording,
     rounds::{self, Contender, Limit, Pair, Usage},
     study::{self, Proposal},
     trial::{Counts, Mode, Trial},
     verdict::{self, percent, WORTH},
-    write_library, Arguments, Library, ENDS_DIFFER,
+    Arguments, Library, ENDS_DIFFER,
 };
 use crate::advice::{self, Figure, Malloc, Scope, Verdict};
 use anyhow::Result;
@@ -56,6 +57,8 @@ pub struct Measured {
     pub faults: f64,
     pub mallocs: Vec<Malloc>,
     pub scopes: Vec<Scope>,
+    /// Of mallocs.
+    pub failures: Vec<String>,
 }
 
 /// The contenders by their place: the program as it is, the control, arenas, mallocs.
@@ -108,8 +111,7 @@ fn cpu_of(usages: &[Usage]) -> Figure {
 impl Comparison<'_> {
     pub fn measure(&self, proposals: Vec<Proposal>, notes: &mut Vec<String>) -> Result<Measured> {
         let (tried, mut others) = study::chosen(proposals, SCOPES_CHOSEN_FROM);
-        let library = self.folder.join("trial.so");
-        write_library(Library::Trial, &library)?;
+        let library = preload::place(Library::Trial, "trial.so", self.folder)?;
         let mut tried = self.best(tried, &library, &mut others)?;
         if !self.arguments.all {
             others.clear();
@@ -141,7 +143,7 @@ impl Comparison<'_> {
         let all = LEAST_RUNS as f64 * 1.5 * self.wall * kinds as f64;
         let limit = if all < limit.left() { limit } else { self.limit };
         rounds::run(&mut contenders, self.program, ending, limit, |c, rounds| self.is_enough(c, rounds, &ways))?;
-        let mut measured = self.results(&contenders, &ways, tried, others, mallocs, notes)?;
+        let mut measured = self.results(&contenders, &ways, tried, others, mallocs)?;
         self.try_small_pages(&mut measured, &library, control.as_ref(), &arenas)?;
         Ok(measured)
     }
@@ -249,10 +251,10 @@ impl Comparison<'_> {
         if installed.is_empty() {
             notes.push("No other malloc was tried: none of mimalloc, jemalloc and tcmalloc is installed.".to_owned());
         }
+        installed.iter_mut().for_each(|(_, path)| *path = preload::list_with_malloc(path));
         // The recycler takes its memory from the C library's malloc, and a lock for a second thread.
-        if self.recording.threads.len() == 1 && self.malloc.is_none_or(is_libc) {
-            let library = self.folder.join("recycler.so");
-            write_library(Library::Recycler, &library)?;
+        if self.recording.threads.len() == 1 && self.malloc.is_none_or(|m| is_libc(m) || preload::is_own(m)) {
+            let library = preload::place(Library::Recycler, "recycler.so", self.folder)?;
             installed.insert(0, (RECYCLER_NAME.to_owned(), library));
         }
         Ok(installed)
@@ -300,15 +302,14 @@ impl Comparison<'_> {
         tried: Vec<Proposal>,
         others: Vec<Proposal>,
         mallocs: Vec<(String, PathBuf)>,
-        notes: &mut Vec<String>,
     ) -> Result<Measured> {
         let plain = &contenders[PLAIN].usages;
         anyhow::ensure!(contenders[PLAIN].failed.is_none() && !plain.is_empty(), ENDS_DIFFER);
-        let mut found = Vec::new();
+        let (mut found, mut failures) = (Vec::new(), Vec::new());
         for (i, (name, _)) in mallocs.into_iter().enumerate() {
             let contender = &contenders[ways.mallocs.start + i];
             match &contender.failed {
-                Some(ending) => notes.push(format!("On {name} the program ends {ending}, and it is left out.")),
+                Some(ending) => failures.push(format!("{name}: the program ends {ending}")),
                 None => {
                     let saving = figure::of(saved(&contender.pairs));
                     found.push((
@@ -348,6 +349,7 @@ impl Comparison<'_> {
             faults: figure::median(plain.iter().map(|u| u.faults).collect()),
             mallocs: found.into_iter().map(|(malloc, _)| malloc).collect(),
             scopes,
+            failures,
         })
     }
 }

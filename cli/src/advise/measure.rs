@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::{
-    processes,
+    processes::{self, used, Used},
     server::{Server, END},
-    used::{children, Used},
 };
 use crate::places::Places;
 use anyhow::{bail, Context, Result};
@@ -75,7 +74,7 @@ impl Program {
         if let Some(server) = &self.server {
             server.prepare(&mut command)?;
         }
-        let before = children();
+        let before = used();
         let (name, ignored) = (self.command[0].to_string_lossy(), self.signal);
         // SAFETY: the function calls only sigaction, which may be called between fork and exec.
         unsafe {
@@ -92,8 +91,8 @@ impl Program {
         }
         let status = child.wait()?;
         let background = wait_for_background(self.server.is_some())?;
-        let used = children();
-        let of = |part: fn(&Used) -> f64| part(&used) - part(&before) - part(&load);
+        let after = used();
+        let of = |part: fn(&Used) -> f64| part(&after) - part(&before) - part(&load);
         let (cpu, system, faults) = (of(|u| u.cpu), of(|u| u.system), of(|u| u.faults));
         Ok(Run { cpu, system, faults, ending: Ending { status, background } })
     }
@@ -141,12 +140,13 @@ fn wait_for_background(serving: bool) -> Result<Vec<i32>> {
 
 /// The other mallocs that are installed.
 pub fn mallocs() -> Vec<(String, PathBuf)> {
-    const NAMES: [(&str, &[&str]); 3] = [
-        ("mimalloc", &["libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so"]),
-        ("jemalloc", &["libjemalloc.so.2"]),
-        ("tcmalloc", &["libtcmalloc_minimal.so.4", "libtcmalloc.so.4"]),
+    let all = [
+        ("mimalloc", "libmimalloc.so.3 libmimalloc.so.2 libmimalloc.so"),
+        ("jemalloc", "libjemalloc.so.2"),
+        ("tcmalloc", "libtcmalloc_minimal.so.4 libtcmalloc.so.4"),
     ];
     let places = Places::default();
-    let found = NAMES.map(|(name, files)| Some((name.to_owned(), files.iter().find_map(|f| places.module_named(f))?)));
+    let found =
+        all.map(|(name, files)| Some((name.to_owned(), files.split(' ').find_map(|f| places.module_named(f))?)));
     found.into_iter().flatten().collect()
 }

@@ -115,10 +115,13 @@ pub fn merge(all: Vec<Advice>) -> Result<Advice> {
         }
         add_sites(&mut sum.sites, other.sites);
         add_sites(&mut sum.temporary, other.temporary);
+        sum.failures.extend(other.failures);
         sum.notes.extend(other.notes);
     }
-    sum.notes.sort_unstable();
-    sum.notes.dedup();
+    for texts in [&mut sum.failures, &mut sum.notes] {
+        texts.sort_unstable();
+        texts.dedup();
+    }
     sum.notes.push(format!("Combined from {count} inputs: times and counts are sums."));
     sum.mallocs.sort_by(|a, b| b.saving.median.total_cmp(&a.saving.median));
     sum.scopes.sort_by(|a, b| verdict::saving(b).total_cmp(&verdict::saving(a)));

@@ -8,9 +8,11 @@ mod comparison;
 mod figure;
 mod generations;
 mod holders;
+mod input;
 mod lifetimes;
 mod measure;
 mod merge;
+mod preload;
 mod processes;
 mod recipes;
 mod recording;
@@ -22,11 +24,13 @@ mod symbols;
 mod target;
 mod trial;
 mod unseen;
-mod used;
 mod verdict;
 
-use crate::advice::Advice;
-use anyhow::{bail, ensure, Context, Result};
+use crate::{
+    advice::{Advice, Verdict},
+    report::text,
+};
+use anyhow::{anyhow, bail, ensure, Context, Result};
 use lifetimes::Lifetimes;
 use measure::{Ending, Program, Run};
 use recording::{Loss, Recording};
@@ -35,13 +39,15 @@ use server::Server;
 use std::{
     ffi::OsString,
     fs::Permissions,
-    io::{IsTerminal, Write},
     os::unix::{fs::PermissionsExt, process::ExitStatusExt},
     path::{Path, PathBuf},
     process::ExitCode,
     time::Instant,
 };
-pub use target::find;
+pub use {
+    preload::{write as write_library, Library},
+    target::find,
+};
 
 /// Measures what arenas save in a program.
 ///
@@ -50,13 +56,18 @@ pub use target::find;
 /// dynamically to glibc; it need not use Toft, and is not rebuilt. Debug information (-g) gives files and lines.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit codes: 0 advice was given; 1 the program could not be recorded, or not in full; 2 wrong arguments."
+    after_help = "Exit codes: 0 there is a verdict; 1 the program could not be recorded, or not in full; 2 wrong arguments; 3 not \
+decided."
 )]
 pub struct Arguments {
     /// Writes the advice as JSON, for `toft report` and --merge.
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// The process to advise on, by the name of its executable; without it the one with the most allocations.
+    /// The format of standard output. json: what --out writes.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// The process to advise on, by the name of its executable; without it the one with the most allocations. NAME:2 is the
+    /// second one of that name.
     #[arg(long, value_name = "NAME")]
     process: Option<String>,
     /// The most MiB that the advice takes on the disk, and in memory. The recording may have a quarter of it.
@@ -91,6 +102,14 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    /// The verdict, and a table of savings.
+    Markdown,
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|s| (0.0..=1e6).contains(s)).ok_or_else(|| "not a number of seconds".to_owned())
 }
@@ -111,61 +130,20 @@ pub fn main(arguments: Arguments) -> Result<ExitCode> {
     } else {
         merge::files(&arguments.merge)?
     };
+    let json = serde_json::to_string_pretty(&advice)? + "\n";
     if let Some(path) = &arguments.out {
-        let json = serde_json::to_string_pretty(&advice)?;
-        std::fs::write(path, json).with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(path, &json).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let width = crate::report::text::terminal_width();
-    match std::io::stdout().write_all(crate::report::text::advice(&advice, width).as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(error.into()),
-        _ => {}
-    }
-    Ok(ExitCode::SUCCESS)
+    crate::report::print(&match arguments.format {
+        Format::Text => text::advice(&advice, text::terminal_width()),
+        Format::Json => json,
+        Format::Markdown => text::markdown(&advice),
+    })?;
+    Ok(if advice.verdict == Verdict::NotDecided { 3.into() } else { ExitCode::SUCCESS })
 }
 
-/// The libraries that are preloaded into programs.
-#[derive(Clone, Copy, clap::ValueEnum)]
-pub enum Library {
-    /// Records allocations.
-    Recorder,
-    /// Puts objects into arenas.
-    Trial,
-    /// Has a recycler as malloc.
-    Recycler,
-}
-
-pub fn write_library(library: Library, path: &Path) -> Result<()> {
-    // Empty: not on this system.
-    let bytes: &[u8] = match library {
-        Library::Recorder => include_bytes!(concat!(env!("OUT_DIR"), "/recorder.so")),
-        Library::Trial => include_bytes!(concat!(env!("OUT_DIR"), "/trial.so")),
-        Library::Recycler => include_bytes!(concat!(env!("OUT_DIR"), "/recycler.so")),
-    };
-    ensure!(!bytes.is_empty(), "advise needs Linux with glibc; run it there, on the same program and input");
-    std::fs::write(path, bytes)
-        .with_context(|| format!("cannot write {}; set TMPDIR to a folder with space", path.display()))
-}
-
-/// Reads standard input to its end, so that each run can read it.
-fn copy_of_input(folder: &Path) -> Result<Option<PathBuf>> {
-    let input = std::io::stdin();
-    if input.is_terminal() {
-        return Ok(None);
-    }
-    let path = folder.join("input");
-    let mut file = std::fs::File::create(&path)?;
-    std::io::copy(&mut input.lock(), &mut file).context("cannot read standard input")?;
-    Ok(Some(path))
-}
-
-fn program_of(arguments: &Arguments, folder: &Path) -> Result<Program> {
-    let server = arguments.ready.clone().zip(arguments.load.clone());
-    Ok(Program {
-        command: arguments.command.clone(),
-        input: copy_of_input(folder)?,
-        server: server.map(|(ready, load)| Server { ready, load }),
-        signal: arguments.signal,
-    })
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}: TMPDIR needs space, and a high limit on the size of files (ulimit -f)", path.display())
 }
 
 /// Runs the program without the recorder. Fails if a signal ends it.
@@ -190,20 +168,13 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     let folder = folder.path();
     processes::end_by_signals(folder)?;
     processes::adopt_orphans();
-    let recorder = folder.join("recorder.so");
-    write_library(Library::Recorder, &recorder)?;
-    let program = &program_of(arguments, folder)?;
+    let server = arguments.ready.clone().zip(arguments.load.clone()).map(|(ready, load)| Server { ready, load });
+    let input = input::copy(folder, limit, arguments.limit)?;
+    let program = &Program { command: arguments.command.clone(), input, server, signal: arguments.signal };
     let begin = Instant::now();
     let first = &run_alone(program, &mut notes)?;
     let wall = begin.elapsed().as_secs_f64();
-    step("recording the program");
-    let recordings = folder.join("recordings");
-    let cpu_recorded = record(arguments, program, &first.ending, &recorder, &recordings)?;
-    if arguments.signal.is_some() {
-        recording::was_started(&recordings)?;
-    }
-    let recording = &choose(&recordings, arguments.process.as_deref(), &mut notes)?;
-    check_whole(recording, &recordings, arguments.limit)?;
+    let (cpu_recorded, recording) = &record(arguments, program, &first.ending, folder, &mut notes)?;
     let malloc = Some(Path::new(&recording.malloc)).filter(|m| !is_libc(m));
     note_limits(recording, malloc, arguments.signal, &mut notes);
     let lifetimes = match_frees(recording, arguments, &mut notes)?;
@@ -220,7 +191,7 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         cpu: measured.cpu,
         system: measured.system,
         faults: measured.faults,
-        cpu_recorded,
+        cpu_recorded: *cpu_recorded,
         events,
         objects,
         bytes,
@@ -232,9 +203,15 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         at_peak: sites.at_peak,
         temporary: sites.temporary,
         temporary_objects: sites.temporary_objects,
+        failures: measured.failures,
         notes,
         ..Advice::default()
     };
+    if advice.scopes.iter().any(|s| s.function.function.is_none()) {
+        advice
+            .notes
+            .push("Debug information (-g, a package -dbgsym or -debuginfo) names functions without a name.".to_owned());
+    }
     verdict::decide(&mut advice);
     if !arguments.all {
         verdict::leave_out_useless(&mut advice);
@@ -242,14 +219,17 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     Ok(advice)
 }
 
-/// Runs the program under the recorder. Returns its CPU time.
+/// Runs the program under the recorder. Returns its CPU time, and the recording of one of its processes.
 fn record(
     arguments: &Arguments,
     program: &Program,
     expected: &Ending,
-    recorder: &Path,
-    recordings: &Path,
-) -> Result<f64> {
+    folder: &Path,
+    notes: &mut Vec<String>,
+) -> Result<(f64, Recording)> {
+    step("recording the program");
+    let recorder = preload::place(Library::Recorder, "recorder.so", folder)?;
+    let recordings = &*folder.join("recordings");
     std::fs::create_dir(recordings)?;
     // A server that changes its user creates recordings of its forks there. Others do not reach it: its parent is private.
     std::fs::set_permissions(recordings, Permissions::from_mode(0o777))?;
@@ -260,7 +240,7 @@ fn record(
         total[36..40].copy_from_slice(&signal.to_ne_bytes());
     }
     std::fs::write(recordings.join("total"), total)?;
-    let environment = [("LD_PRELOAD", recorder), ("TOFT_RECORDING", recordings)];
+    let environment = [("LD_PRELOAD", &*recorder), ("TOFT_RECORDING", recordings)];
     let recorded = program.run(&environment, arguments.output)?;
     if recorded.ending != *expected {
         let again = program.run(&[], false)?.ending;
@@ -271,7 +251,18 @@ fn record(
             recorded.ending
         );
     }
-    Ok(recorded.cpu)
+    if arguments.signal.is_some() {
+        recording::was_started(recordings)?;
+    }
+    if files_of(recordings).is_empty() {
+        let loss =
+            Loss::of_processes(recordings).map(|l| format!("no process is recorded: {}", l.reason(arguments.limit)));
+        let is_recorded = || !files_of(recordings).is_empty();
+        bail!(loss.map_or_else(|| preload::why_not_loaded(&environment, is_recorded), Ok)?);
+    }
+    let found = choose(recordings, arguments.process.as_deref(), notes)?;
+    check_whole(&found, recordings, arguments.limit)?;
+    Ok((recorded.cpu, found))
 }
 
 fn match_frees(recording: &Recording, arguments: &Arguments, notes: &mut Vec<String>) -> Result<Lifetimes> {
@@ -297,48 +288,60 @@ fn match_frees(recording: &Recording, arguments: &Arguments, notes: &mut Vec<Str
 /// Recordings may have one part of the limit in four. The rest is for their objects in memory.
 const RECORDED: u64 = 4;
 
-/// The recording of the process with the most events, or of the one of that name.
-fn choose(folder: &Path, name: Option<&str>, notes: &mut Vec<String>) -> Result<Recording> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "rec") {
-            found.push((path.metadata()?.len(), path));
+/// The files of all recorded processes, in the order in which these began.
+fn files_of(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let begin = |path: &PathBuf| path.file_stem()?.to_str()?.split_once('-')?.1.parse::<u64>().ok();
+    let mut found: Vec<_> = entries.filter(|p| p.extension().is_some_and(|e| e == "rec")).collect();
+    found.sort_by_key(begin);
+    found
+}
+
+/// A recorded process. Its label is its name with its number among those of the name.
+struct Process {
+    name: String,
+    label: String,
+    command: String,
+    size: u64,
+    path: PathBuf,
+}
+
+/// The recording of the process with the most events, or of the one of that name or label.
+fn choose(folder: &Path, wanted: Option<&str>, notes: &mut Vec<String>) -> Result<Recording> {
+    const SHOWN: usize = 6;
+    let (mut all, mut unread): (Vec<Process>, _) = (Vec::new(), None);
+    for path in files_of(folder) {
+        match Recording::open(&path) {
+            Ok(Recording { executable, command, .. }) => {
+                let name = Path::new(&executable).file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let label = format!("{name}:{}", 1 + all.iter().filter(|p| p.name == name).count());
+                all.push(Process { name, label, command, size: path.metadata()?.len(), path });
+            }
+            Err(error) => unread = Some(error),
         }
     }
-    ensure!(
-        !found.is_empty(),
-        "the recorder was not loaded: the program, or the shell that starts it, clears LD_PRELOAD or has more rights than you"
-    );
-    found.sort_unstable();
-    found.reverse();
-    let mut others = Vec::new();
-    let mut chosen = None;
-    for (size, path) in &found {
-        let Ok(recording) = Recording::open(path) else { continue };
-        let short = Path::new(&recording.executable).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if chosen.is_none() && name.is_none_or(|n| n == short) {
-            chosen = Some(recording);
-        } else if *size > 1 << 18 {
-            others.push(short);
-        }
+    let list = |of: &[&Process]| {
+        let more = if of.len() > SHOWN { &format!(", and {} more", of.len() - SHOWN) } else { "" };
+        let shown = of.iter().take(SHOWN).map(|p| format!("{} ({})", p.label, p.command));
+        shown.collect::<Vec<_>>().join(", ") + more
+    };
+    let is_wanted = |p: &&Process| wanted.is_none_or(|wanted| [&p.name, &p.label].contains(&&wanted.to_owned()));
+    let Some(chosen) = all.iter().filter(is_wanted).max_by_key(|p| p.size) else {
+        let (name, all) = (wanted.unwrap_or_default(), list(&all.iter().collect::<Vec<_>>()));
+        return Err(unread.unwrap_or_else(|| anyhow!("no process {name} was recorded; there are: {all}")));
+    };
+    let is_other = |p: &&Process| p.path != chosen.path && (p.size > 1 << 18 || p.name == chosen.name);
+    let others: Vec<_> = all.iter().filter(is_other).collect();
+    if !others.is_empty() {
+        let (on, others) = (list(&[chosen]), list(&others));
+        notes.push(format!("The advice is on {on}. Other processes allocate too, --process chooses one: {others}."));
     }
-    others.sort_unstable();
-    others.dedup();
-    if !others.is_empty() && chosen.is_some() {
-        notes.push(format!("Other processes allocate too: {}. Choose one with --process.", others.join(", ")));
+    let mut found = Recording::open(&chosen.path)?;
+    if found.forked && found.mappings.is_empty() {
+        let mut others = all.iter().filter_map(|p| Recording::open(&p.path).ok());
+        others.find(|r| r.pid == found.parent).iter().for_each(|parent| found.inherit(parent));
     }
-    if let Some(fork) = chosen.as_mut().filter(|c| c.forked && c.mappings.is_empty()) {
-        let mut others = found.iter().filter_map(|(_, path)| Recording::open(path).ok());
-        if let Some(parent) = others.find(|r| r.pid == fork.parent) {
-            fork.inherit(&parent);
-        }
-    }
-    match (chosen, name) {
-        (Some(chosen), _) => Ok(chosen),
-        (None, Some(name)) => bail!("no process {name} was recorded; there are: {}", others.join(", ")),
-        (None, None) => bail!("the recording cannot be read; is the disk full?"),
-    }
+    Ok(found)
 }
 
 const ENDS_DIFFER: &str = "the program does not end the same way each time; advise needs runs that do";
@@ -375,8 +378,10 @@ fn check_whole(recording: &Recording, folder: &Path, limit: u64) -> Result<()> {
 
 fn note_limits(recording: &Recording, malloc: Option<&Path>, signal: Option<i32>, notes: &mut Vec<String>) {
     if let Some(malloc) = malloc {
-        notes.push(format!("The program's malloc is that of {}; savings are relative to it.", malloc.display()));
+        let own = if preload::is_own(malloc) { " Runs on other mallocs are without it in LD_PRELOAD." } else { "" };
+        notes.push(format!("The program's malloc is that of {}; savings are relative to it.{own}", malloc.display()));
     }
+    notes.extend(preload::surroundings());
     if !recording.ended {
         notes.push("The process did not exit regularly: the events of its last moments may be missing.".to_owned());
     }

@@ -126,6 +126,8 @@ pub fn was_started(folder: &Path) -> Result<()> {
 pub struct Recording {
     map: memmap2::Mmap,
     pub executable: String,
+    /// The command line, or its beginning.
+    pub command: String,
     /// The library that the process's malloc is from.
     pub malloc: String,
     /// Why later events are missing.
@@ -152,6 +154,14 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
+/// A text of a segment, and those after it in one.
+fn name_and_words(segment: &[u8]) -> (String, String) {
+    let words = segment[HEAD..].split(|&b| b == 0).map(|w| String::from_utf8_lossy(w).into_owned());
+    let mut words = words.take_while(|word| !word.is_empty());
+    let name = words.next().unwrap_or_default();
+    (name, words.collect::<Vec<_>>().join(" ").chars().take(60).collect())
+}
+
 impl Recording {
     pub fn open(path: &Path) -> Result<Recording> {
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
@@ -165,6 +175,7 @@ impl Recording {
         let mut stacks = Vec::new();
         let mut found = Recording {
             executable: String::new(),
+            command: String::new(),
             malloc: String::new(),
             partial: Loss::read(u32_at(&map, 56), u32_at(&map, 72), u64_at(&map, 64)),
             ended,
@@ -197,11 +208,8 @@ impl Recording {
                     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
                     text.push_str(&String::from_utf8_lossy(&bytes[..end]));
                 }
-                4 | 5 => {
-                    let path = segment[HEAD..].split(|&b| b == 0).next().unwrap_or_default();
-                    let path = String::from_utf8_lossy(path).into_owned();
-                    *(if kind == 4 { &mut found.executable } else { &mut found.malloc }) = path;
-                }
+                4 => (found.executable, found.command) = name_and_words(segment),
+                5 => found.malloc = name_and_words(segment).0,
                 _ => {}
             }
         }
@@ -284,10 +292,7 @@ impl Recording {
     fn trim_stacks(&mut self) {
         let system = |m: &Mapping| {
             let name = m.path.rsplit('/').next().unwrap_or_default();
-            name.starts_with("libc.so")
-                || name.starts_with("libc-")
-                || name.starts_with("ld-linux")
-                || name.starts_with("libpthread")
+            ["libc.so", "libc-", "ld-linux", "libpthread"].iter().any(|begin| name.starts_with(begin))
         };
         let ranges: Vec<_> = self.mappings.iter().filter(|m| system(m)).map(|m| m.start..m.end).collect();
         for site in &mut self.sites {

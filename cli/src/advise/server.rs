@@ -1,10 +1,7 @@
 //! Servers: they become ready, serve a load, and are ended by SIGTERM.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::{
-    processes,
-    used::{children, Used},
-};
+use super::processes::{self, used, Used};
 use anyhow::{bail, ensure, Context, Result};
 use std::{
     ffi::OsString,
@@ -68,10 +65,10 @@ impl Server {
         let mut load = Command::new("sh");
         load.arg("-c").arg(&self.load).env("TOFT_PID", child.id().to_string());
         load.stdin(Stdio::null()).stdout(Stdio::null());
-        let before = children();
+        let before = used();
         let status = processes::spawn(&mut load).and_then(|mut l| l.wait()).context("cannot run the load")?;
         ensure!(status.success(), "the load failed ({status}); its messages are above");
-        let after = children();
+        let after = used();
         let of = |part: fn(&Used) -> f64| part(&after) - part(&before);
         let used = Used { cpu: of(|u| u.cpu), system: of(|u| u.system), faults: of(|u| u.faults) };
         if child.try_wait()?.is_none() {

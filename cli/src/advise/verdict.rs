@@ -6,10 +6,12 @@ use super::{
     study::affordable,
 };
 use crate::advice::{Advice, Figure, Malloc, Recipe, Scope, Trial, Verdict};
-use crate::frame::Frame;
+use crate::{frame::Frame, report::text::counted};
 
 /// The part of a program's time below which advice is to change nothing.
 pub const WORTH: f64 = 0.03;
+/// Reasons for scopes that were not measured, in a summary.
+const REASONS: usize = 3;
 
 pub fn percent(part: f64, whole: f64) -> f64 {
     if whole > 0.0 {
@@ -19,10 +21,13 @@ pub fn percent(part: f64, whole: f64) -> f64 {
     }
 }
 
-/// "12.1 % (10.9 to 13.0)"
+/// "12.1 % (10.9 to 13.0)"; without an interval "12.1 % (3 runs)".
 fn share(figure: &Figure, cpu: f64) -> String {
     let [median, low, high] = [figure.median, figure.low, figure.high].map(|v| percent(v, cpu));
-    format!("{median:.1} % ({low:.1} to {high:.1})")
+    match figure.has_interval() {
+        true => format!("{median:.1} % ({low:.1} to {high:.1})"),
+        false => format!("{median:.1} % ({})", counted(figure.runs, "run")),
+    }
 }
 
 fn name(frame: &Frame) -> String {
@@ -40,14 +45,43 @@ pub fn saving(scope: &Scope) -> f64 {
 
 /// Sets the verdict and its summary.
 pub fn decide(advice: &mut Advice) {
+    let impossible = leave_out_impossible(advice);
     let worth = WORTH * advice.cpu.median;
-    let affordable = advice.scopes.iter().filter(|s| affordable(s));
-    let trials = affordable.filter_map(|s| s.trial.map(|t| ((s, t), t.hooks))).collect();
+    let affordable = || advice.scopes.iter().filter(|s| affordable(s));
+    let trials = affordable().filter_map(|s| s.trial.map(|t| ((s, t), t.hooks))).collect();
     let best = figure::best(trials, worth).map(|(of, _)| of);
     let malloc = figure::best(advice.mallocs.iter().map(|m| (m, m.saving)).collect(), worth).map(|(m, _)| m);
-    let (verdict, summary) = decision(advice.cpu, best, malloc);
-    advice.verdict = verdict;
-    advice.summary = summary;
+    let of_scope = |s: &Scope| format!("{}: {}", name(&s.function), s.reason.trim_start_matches("not measured: "));
+    let of_scopes = affordable().filter(|_| best.is_none()).take(REASONS).map(of_scope).collect::<Vec<_>>().join("; ");
+    let of_mallocs = if malloc.is_none() { advice.failures.join("; ") } else { String::new() };
+    let reasons = [
+        ("Runs that are compared differ in more than the change: savings of 100 % or more", impossible),
+        ("No arena was measured", of_scopes),
+        ("No other malloc was measured", of_mallocs),
+    ];
+    let missing: Vec<_> =
+        reasons.iter().filter(|(_, why)| !why.is_empty()).map(|(of, why)| format!("{of} ({why}).")).collect();
+    (advice.verdict, advice.summary) = decision(advice.cpu, best, malloc, &missing.join(" "));
+}
+
+/// Scopes and mallocs with a saving of 100 % or more, which no program has, lose it. Returns the reason.
+fn leave_out_impossible(advice: &mut Advice) -> String {
+    let cpu = advice.cpu.median;
+    let mut found = Vec::new();
+    let mut is_possible = |saving: f64, what: &str| {
+        let is_possible = saving < cpu || cpu <= 0.0;
+        found.extend((!is_possible).then(|| format!("{what} {:.0} %", percent(saving, cpu))));
+        is_possible
+    };
+    for scope in &mut advice.scopes {
+        let most = scope.trial.map_or(0.0, |t| t.hooks.high.max(t.without_traversal.high));
+        if !is_possible(most, &name(&scope.function)) {
+            scope.trial = None;
+            scope.reason = "not measured: its runs show a saving of 100 % or more".to_owned();
+        }
+    }
+    advice.mallocs.retain(|m| is_possible(m.saving.high, &m.name));
+    found.join(", ")
 }
 
 /// Leaves out the scopes whose trials certainly saved nothing. After `decide`, whose summary may name one.
@@ -56,11 +90,9 @@ pub fn leave_out_useless(advice: &mut Advice) {
     let saves = |s: &Scope| s.trial.is_none_or(|t| may_save(t.hooks) || may_save(t.without_traversal));
     let before = advice.scopes.len();
     advice.scopes.retain(saves);
-    match before - advice.scopes.len() {
-        0 => {}
-        1 => advice.notes.push("A scope whose trial saved nothing is left out; --all shows it.".to_owned()),
-        n => advice.notes.push(format!("{n} scopes whose trials saved nothing are left out; --all shows them.")),
-    }
+    let count = before - advice.scopes.len();
+    let note = format!("The trials of {count} of {before} scopes saved nothing; --all shows them.");
+    advice.notes.extend((count > 0).then_some(note));
 }
 
 /// What an arena saves more than a malloc, from the savings of the same rounds.
@@ -82,8 +114,9 @@ pub fn of(cpu: f64, arena: Option<&Figure>, malloc: Option<&Figure>, beyond: Opt
     }
 }
 
-fn decision(cpu: Figure, best: Option<(&Scope, Trial)>, malloc: Option<&Malloc>) -> (Verdict, String) {
-    let arena = best.map_or("No arena was measured.".to_owned(), |(s, t)| {
+/// `missing`: ways that were not measured, without which there is no verdict.
+fn decision(cpu: Figure, best: Option<(&Scope, Trial)>, malloc: Option<&Malloc>, missing: &str) -> (Verdict, String) {
+    let arena = best.map_or(String::new(), |(s, t)| {
         format!(
             "{} saves {} of the program's CPU time where frees are called, and {} without the traversals that free.",
             what(s),
@@ -91,16 +124,23 @@ fn decision(cpu: Figure, best: Option<(&Scope, Trial)>, malloc: Option<&Malloc>)
             share(&t.without_traversal, cpu.median)
         )
     });
-    let other = malloc.map_or(String::new(), |m| format!(" {} saves {}.", m.name, share(&m.saving, cpu.median)));
+    let other = malloc.map_or(String::new(), |m| {
+        format!("On {} the program saves {} of its CPU time.", m.name, share(&m.saving, cpu.median))
+    });
     let (hooks, beyond) = (best.map(|(_, t)| t.hooks), best.and_then(|(_, t)| t.beyond_malloc));
-    let verdict = of(cpu.median, hooks.as_ref(), malloc.map(|m| &m.saving), beyond.as_ref());
-    let summary = match verdict {
-        Verdict::UseArenas => arena + &other,
-        Verdict::SwitchMalloc => format!("{} That is not 3 % less than with the arena. {arena}", other.trim_start()),
-        Verdict::DoNothing => format!("Nothing that was tried saves 3 %. {arena}{other}"),
-        Verdict::NotDecided => format!("{} {arena}{other}", undecided(cpu, best, malloc)),
+    let verdict = match missing {
+        "" => of(cpu.median, hooks.as_ref(), malloc.map(|m| &m.saving), beyond.as_ref()),
+        _ => Verdict::NotDecided,
     };
-    (verdict, summary)
+    let summary = match verdict {
+        Verdict::UseArenas => [arena, other],
+        Verdict::SwitchMalloc if best.is_some() => [other, format!("An arena does not save 3 % more. {arena}")],
+        Verdict::SwitchMalloc => [other, arena],
+        Verdict::DoNothing => [format!("Nothing that was tried saves 3 %. {arena}"), other],
+        Verdict::NotDecided if missing.is_empty() => [format!("{} {arena}", undecided(cpu, best, malloc)), other],
+        Verdict::NotDecided => [format!("{missing} {arena}"), other],
+    };
+    (verdict, summary.map(|part| part.trim().to_owned()).join(" ").trim().to_owned())
 }
 
 fn what(scope: &Scope) -> String {
@@ -118,25 +158,27 @@ fn what(scope: &Scope) -> String {
 /// Why there is no verdict.
 fn undecided(cpu: Figure, best: Option<(&Scope, Trial)>, malloc: Option<&Malloc>) -> String {
     let runs = best.map(|(_, t)| t.hooks.runs).or(malloc.map(|m| m.saving.runs)).unwrap_or(cpu.runs);
+    let spread = percent(cpu.high - cpu.low, cpu.median);
+    let busy = if spread > 5.0 { ": the machine is busy" } else { "" };
     if (runs as usize) < LEAST_RUNS {
+        let own = (cpu.runs > 1).then(|| format!(" Runs of the program as it is differ by {spread:.1} %{busy}."));
         return format!(
             "The time was enough for {runs} of the {LEAST_RUNS} runs of each kind that an interval needs; raise --seconds, or \
-             give the program a smaller input."
+             give the program a smaller input.{}",
+            own.unwrap_or_default()
         );
     }
     let worth = WORTH * cpu.median;
     let reason = match (best.map(|(_, t)| side(&t.hooks, worth)), malloc.map(|m| side(&m.saving, worth))) {
         (Some(Side::Above), Some(Side::Above)) => {
-            "Both an arena and another malloc save 3 %, and which saves more by 3 % is open:"
+            "Both an arena and another malloc save 3 %, and which saves more by 3 % is open"
         }
-        (Some(Side::Above), _) => "The arena saves 3 %, and whether by 3 % more than another malloc is open:",
-        (_, Some(Side::Above)) => "Another malloc saves 3 %, and whether an arena saves 3 % more is open:",
-        _ => "An interval contains the threshold of 3 %:",
+        (Some(Side::Above), _) => "An arena saves 3 %, and whether by 3 % more than another malloc is open",
+        (_, Some(Side::Above)) => "Another malloc saves 3 %, and whether an arena saves 3 % more is open",
+        _ => "An interval contains the threshold of 3 %",
     };
-    let spread = percent(cpu.high - cpu.low, cpu.median);
-    let busy = if spread > 5.0 { "; the machine is busy" } else { "" };
     format!(
-        "{reason} after {runs} runs of each kind the interval of the program's own CPU time is {spread:.1} % wide{busy}. More \
+        "{reason}. After {runs} runs of each kind the interval of the program's own CPU time is {spread:.1} % wide{busy}. More \
          time (--seconds) makes intervals narrower."
     )
 }
@@ -150,33 +192,23 @@ mod tests {
         figure::of((0..7).map(|i| median + width * (f64::from(i) - 3.0) / 6.0).collect())
     }
 
-    fn scope(hooks: Figure, beyond_malloc: Option<Figure>) -> Scope {
-        let trial = Trial { hooks, without_traversal: hooks, beyond_malloc, ..Trial::default() };
-        Scope {
-            function: Frame { function: Some("parse".to_owned()), ..Frame::default() },
-            trial: Some(trial),
-            peak_malloc: 1 << 20,
-            peak_arena: 2 << 20,
-            ..Scope::default()
-        }
-    }
-
-    /// The verdict on savings of an arena and of another malloc, with intervals of that width. The program takes 1 s.
-    fn verdict(arena: Option<f64>, malloc: Option<f64>, width: f64) -> (Verdict, String) {
-        let mut advice = advice(arena, malloc, width);
-        decide(&mut advice);
-        (advice.verdict, advice.summary)
-    }
-
+    /// The advice on savings of an arena and of another malloc, with intervals of that width. The program takes 1 s.
     fn advice(arena: Option<f64>, malloc: Option<f64>, width: f64) -> Advice {
-        let beyond = |a: f64| malloc.map(|m| around(a - m, width));
+        let scope = |a| {
+            let hooks = around(a, width);
+            let beyond_malloc = malloc.map(|m| around(a - m, width));
+            let trial = Some(Trial { hooks, without_traversal: hooks, beyond_malloc, ..Trial::default() });
+            let function = Frame { function: Some("parse".to_owned()), ..Frame::default() };
+            Scope { function, trial, peak_malloc: 1 << 20, peak_arena: 2 << 20, ..Scope::default() }
+        };
         let other = |m| Malloc { name: "other".to_owned(), saving: around(m, width), system: 0.0, faults: 0.0 };
-        Advice {
-            cpu: around(1.0, width),
-            mallocs: malloc.map(other).into_iter().collect(),
-            scopes: arena.map(|a| scope(around(a, width), beyond(a))).into_iter().collect(),
-            ..Advice::default()
-        }
+        let (mallocs, scopes) = (malloc.map(other).into_iter().collect(), arena.map(scope).into_iter().collect());
+        Advice { cpu: around(1.0, width), mallocs, scopes, ..Advice::default() }
+    }
+
+    fn decided(mut of: Advice) -> (Verdict, String) {
+        decide(&mut of);
+        (of.verdict, of.summary)
     }
 
     #[test]
@@ -193,54 +225,62 @@ mod tests {
     }
 
     #[test]
-    fn less_than_three_percent_is_not_worth_a_change() {
-        assert_eq!(verdict(Some(0.02), Some(0.01), 0.01).0, Verdict::DoNothing);
-        assert_eq!(verdict(None, Some(-0.05), 0.01).0, Verdict::DoNothing);
-        assert_eq!(verdict(None, None, 0.01).0, Verdict::DoNothing);
-        assert_eq!(verdict(Some(0.04), None, 0.01).0, Verdict::UseArenas);
+    fn an_arena_must_save_three_percent_and_that_more_than_another_malloc() {
+        use Verdict::{DoNothing, NotDecided, SwitchMalloc, UseArenas};
+        let (less, more) =
+            ("On other the program saves 18.0 % (17.5 to 18.5) of its CPU time. An arena does", "that free. On other");
+        for (arena, malloc, width, expected, text) in [
+            (
+                Some(0.02),
+                Some(0.01),
+                0.01,
+                DoNothing,
+                "Nothing that was tried saves 3 %. An arena for each call of parse",
+            ),
+            (None, Some(-0.05), 0.01, DoNothing, "On other the program saves -5.0 %"),
+            (None, None, 0.01, DoNothing, "Nothing that was tried"),
+            (Some(0.04), None, 0.01, UseArenas, "An arena for each call of parse saves 4.0 % (3.5 to 4.5) of the"),
+            (Some(0.20), Some(0.18), 0.01, SwitchMalloc, less),
+            (Some(0.25), Some(0.18), 0.01, UseArenas, more),
+            (Some(0.03), None, 0.06, NotDecided, "the machine is busy"),
+            (Some(0.05), None, 0.06, NotDecided, "the machine is busy"),
+            (Some(0.01), Some(0.03), 0.06, NotDecided, "the machine is busy"),
+            (Some(0.2), Some(0.17), 0.06, NotDecided, "the machine is busy"),
+            (Some(1.4), Some(0.1), 0.01, NotDecided, "savings of 100 % or more (parse 140 %)."),
+            (Some(0.1), Some(1.4), 0.01, NotDecided, "savings of 100 % or more (other 140 %)."),
+        ] {
+            let (verdict, summary) = decided(advice(arena, malloc, width));
+            assert!(verdict == expected && summary.contains(text), "{arena:?} {malloc:?}: {summary}");
+            assert!(!summary.contains("40.") && summary.trim() == summary, "{summary}");
+        }
     }
 
     #[test]
-    fn each_malloc_must_save_less_before_nothing_is_advised() {
+    fn each_way_must_be_measured_before_nothing_is_advised() {
         let mut of = advice(Some(0.0), Some(0.01), 0.01);
         of.mallocs.push(Malloc { name: "wide".to_owned(), saving: around(-0.01, 0.2), system: 0.0, faults: 0.0 });
-        decide(&mut of);
-        assert_eq!(of.verdict, Verdict::NotDecided, "{}", of.summary);
-    }
-
-    #[test]
-    fn an_arena_must_save_more_than_another_malloc() {
-        assert_eq!(verdict(Some(0.20), Some(0.18), 0.01).0, Verdict::SwitchMalloc);
-        let (found, summary) = verdict(Some(0.25), Some(0.18), 0.01);
-        assert_eq!(found, Verdict::UseArenas);
-        assert!(
-            summary.contains("parse saves 25.0 % (24.5 to 25.5)") && summary.contains("other saves 18.0 %"),
-            "{summary}"
-        );
+        assert_eq!(decided(of.clone()).0, Verdict::NotDecided);
+        of.mallocs.clear();
+        of.scopes[0].trial = None;
+        of.scopes[0].reason = "not measured: it ends by signal 6".to_owned();
+        of.failures = vec!["other: it ends by signal 11".to_owned()];
+        let expected =
+            "No arena was measured (parse: it ends by signal 6). No other malloc was measured (other: it ends by \
+            signal 11).";
+        assert_eq!(decided(of), (Verdict::NotDecided, expected.to_owned()));
+        let mut of = advice(Some(0.2), None, 0.0);
+        of.scopes[0].trial.as_mut().unwrap().hooks.runs = 5;
+        let (verdict, summary) = decided(of);
+        assert_eq!(verdict, Verdict::NotDecided);
+        assert!(summary.contains("5 of the 6 runs") && summary.contains("saves 20.0 % (5 runs) of"), "{summary}");
     }
 
     #[test]
     fn an_arena_of_many_times_the_memory_is_not_recommended() {
-        let mut large = scope(around(0.5, 0.01), None);
-        large.peak_arena = 1 << 30;
-        assert!(!affordable(&large));
-        large.peak_arena = 3 << 20;
-        assert!(affordable(&large));
-    }
-
-    #[test]
-    fn an_interval_that_contains_three_percent_is_no_verdict() {
-        for (arena, malloc) in
-            [(Some(0.03), None), (Some(0.05), None), (Some(0.01), Some(0.03)), (Some(0.2), Some(0.17))]
-        {
-            let (found, summary) = verdict(arena, malloc, 0.06);
-            assert_eq!(found, Verdict::NotDecided, "{summary}");
-            assert!(summary.contains("the machine is busy"), "{summary}");
-        }
-        let few = figure::of(vec![0.2; 5]);
-        let (found, summary) =
-            decision(around(1.0, 0.0), Some((&scope(few, None), scope(few, None).trial.unwrap())), None);
-        assert_eq!(found, Verdict::NotDecided);
-        assert!(summary.contains("5 of the 6 runs"), "{summary}");
+        let mut of = advice(Some(0.5), None, 0.01);
+        of.scopes[0].peak_arena = 1 << 30;
+        assert_eq!(decided(of.clone()).0, Verdict::DoNothing);
+        of.scopes[0].peak_arena = 3 << 20;
+        assert_eq!(decided(of).0, Verdict::UseArenas);
     }
 }

@@ -204,7 +204,7 @@ fn title(files: &[PathBuf]) -> String {
     }
 }
 
-fn print(text: &str) -> Result<()> {
+pub fn print(text: &str) -> Result<()> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()), // of a pager that was left
         done => done.context("the text cannot be written to standard output"),

@@ -377,7 +377,7 @@ pub fn recipe(recipe: Recipe) -> &'static str {
 /// An advice, in at most `width` columns, without the functions that only pass an allocation on.
 pub fn advice(of: &Advice, width: usize) -> String {
     let mut of = of.clone();
-    Skip::default().advice(&mut of);
+    Skip::new(None).advice(&mut of);
     let of = &of;
     let mut text = String::new();
     heading(&mut text, verdict(of.verdict));
@@ -386,10 +386,9 @@ pub fn advice(of: &Advice, width: usize) -> String {
 
     let mut table = Table::new(&["Other mallocs", "saved", "interval", "runs", "in the system", "page faults saved"]);
     for malloc in &of.mallocs {
-        let Figure { median, low, high, runs } = malloc.saving;
-        let interval = format!("{} to {}", percent_signed(low, of.cpu.median), percent_signed(high, of.cpu.median));
-        let [median, system] = [median, malloc.system].map(|part| percent_signed(part, of.cpu.median));
-        let cells = vec![median, interval, grouped(runs), system, signed(malloc.faults as i128)];
+        let mut cells = savings(&malloc.saving, of.cpu.median).to_vec();
+        cells.push(percent_signed(malloc.system, of.cpu.median));
+        cells.push(signed(malloc.faults as i128));
         table.row(0, visible(&malloc.name), cells);
     }
     add(&mut text, &table, width);
@@ -439,9 +438,10 @@ pub fn advice(of: &Advice, width: usize) -> String {
         self::site(&mut table, &graph, site.site, cells);
     }
     add(&mut text, &table, width);
-    if !of.notes.is_empty() {
+    let notes: Vec<_> = of.failures.iter().chain(&of.notes).collect();
+    if !notes.is_empty() {
         heading(&mut text, "Notes");
-        for note in &of.notes {
+        for note in notes {
             text += &wrapped("  - ", &visible(note), 4, width);
         }
     }
@@ -455,10 +455,10 @@ fn program(text: &mut String, of: &Advice, width: usize) {
     value(text, "process", &visible(&of.process), width);
     let Figure { median, low, high, runs } = of.cpu;
     let [median, low, high] = [median, low, high].map(seconds);
-    let runs = counted(runs, "run");
+    let range = if of.cpu.has_interval() { format!("{low} to {high}, ") } else { String::new() };
     let [system, recorded] = [of.system, of.cpu_recorded].map(seconds);
-    let taken =
-        format!("{median} ({low} to {high}, {runs}), {system} of it in the system; {recorded} under the recorder");
+    let runs = counted(runs, "run");
+    let taken = format!("{median} ({range}{runs}), {system} of it in the system; {recorded} under the recorder");
     value(text, "CPU time", &taken, width);
     value(text, "page faults", &grouped(of.faults as u64), width);
     let recorded = format!(
@@ -515,16 +515,41 @@ fn scope_text(text: &mut String, of: &Advice, scope: &advice::Scope, width: usiz
     value(text, "block size", &bytes(scope.block), width);
 }
 
-fn counted(number: impl Into<u64>, what: &str) -> String {
+pub fn counted(number: impl Into<u64>, what: &str) -> String {
     let number = number.into();
     format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
 /// A saving of CPU time with its interval.
 fn saved(of: &Figure, cpu: f64) -> String {
-    let Figure { median, low, high, runs } = *of;
-    let [share, low, high] = [median, low, high].map(|part| percent_signed(part, cpu));
-    format!("{share} of the CPU time ({low} to {high}, {}), {}", counted(runs, "pair"), seconds(median))
+    let [share, interval, _] = savings(of, cpu);
+    let interval = if interval.is_empty() { interval } else { interval + ", " };
+    format!("{share} of the CPU time ({interval}{}), {}", counted(of.runs, "pair"), seconds(of.median))
+}
+
+/// The saving, its interval if there is one, and the runs.
+fn savings(of: &Figure, cpu: f64) -> [String; 3] {
+    let [share, low, high] = [of.median, of.low, of.high].map(|part| percent_signed(part, cpu));
+    let interval = if of.has_interval() { format!("{low} to {high}") } else { String::new() };
+    [share, interval, grouped(of.runs)]
+}
+
+/// The verdict, the savings and the notes of an advice, for a comment or a page of a repository.
+pub fn markdown(of: &Advice) -> String {
+    let shown = |text: &str| visible(text).replace('<', "&lt;").replace('|', "\\|");
+    let mut text = format!("## {}\n\n{}\n\n", verdict(of.verdict), shown(&of.summary));
+    text += "| way | saved | interval | pairs |\n|---|---:|---:|---:|\n";
+    let mut graph = Graph::new(true);
+    let scopes = of.scopes.iter().filter_map(|scope| {
+        let frame = graph.frame(&scope.function);
+        let name = format!("{}: {}", graph.text(graph.frames.get(frame).label), recipe(scope.recipe));
+        Some((name, scope.trial?.hooks))
+    });
+    for (name, saving) in scopes.chain(of.mallocs.iter().map(|m| (m.name.clone(), m.saving))) {
+        text += &format!("| {} | {} |\n", shown(&name), savings(&saving, of.cpu.median).join(" | "));
+    }
+    let notes: String = of.failures.iter().chain(&of.notes).map(|note| format!("* {}\n", shown(note))).collect();
+    text + "\n" + &notes
 }
 
 fn percent_signed(part: f64, whole: f64) -> String {

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,11 +53,6 @@ int main(int argc, char **argv) {
     pthread_create(&thread[1], NULL, release, NULL);
     work(5000);
     pthread_join(thread[1], NULL);
-  } else if (strcmp(how, "close") == 0) { /* as daemons do, with a limit on the size of files */
-    struct rlimit limit = {1 << 20, 1 << 20};
-    for (int fd = 3; fd < 1024; fd++) close(fd);
-    setrlimit(RLIMIT_FSIZE, &limit);
-    work(200000);
   } else if (strcmp(how, "kill") == 0) {
     work(1000);
     raise(SIGKILL);

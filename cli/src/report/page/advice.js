@@ -38,12 +38,13 @@ function share(value) {
   return (value < 0 ? '−' : '') + percent(Math.abs(value), data.advice.cpu.median);
 }
 
+// Fewer runs have none.
 function interval(figure) {
-  return share(figure.low) + ' to ' + share(figure.high);
+  return figure.runs < 6 ? '' : share(figure.low) + ' to ' + share(figure.high);
 }
 
 function savedText(figure) {
-  return share(figure.median) + ', ' + interval(figure) + ', ' + counted(figure.runs, 'pair');
+  return [share(figure.median), interval(figure), counted(figure.runs, 'pair')].filter(Boolean).join(', ');
 }
 
 function figureCells(figure) {
@@ -95,5 +96,6 @@ function advicePage(main) {
     main.append(...sitesView.sections);
     sitesView.show(rows);
   }
-  if (advice.notes.length) main.append(section('notes', 'Notes', null, el('ul', {}, advice.notes.map(note => el('li', {}, note)))));
+  const notes = [...advice.failures, ...advice.notes];
+  if (notes.length) main.append(section('notes', 'Notes', null, el('ul', {}, notes.map(note => el('li', {}, note)))));
 }
