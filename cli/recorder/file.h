@@ -145,23 +145,40 @@ static recording_segment *segment_of_sandbox(void) {
   return (recording_segment *)(R.reserve - RECORDING_SEGMENT);
 }
 
-/* An empty segment of the calling thread: the contents of `s` are appended to the file. NULL: the recording has
- * ended. */
+static recording_segment *next_piece(void) {
+  if (R.piece == R.pieces_end) {
+    R.piece = map_segments(1);
+    R.pieces_end = R.piece != NULL ? R.piece + RECORDING_SEGMENT : NULL;
+    if (R.piece == NULL) return NULL;
+  }
+  recording_segment *s = (recording_segment *)R.piece;
+  R.piece += RECORDING_PIECE;
+  s->piece = RECORDING_PIECE;
+  return s;
+}
+
+static size_t size_of(const recording_segment *s) { return s->piece != 0 ? RECORDING_PIECE : RECORDING_SEGMENT; }
+
+/* An empty segment of the calling thread, or a piece: the contents of `s` are appended to the file, which has those of
+ * a piece. NULL: the recording has ended. */
 static recording_segment *next_segment(recording_segment *s, uint32_t kind) {
+  recording_segment *before = s;
   if (R.header->partial) return NULL;
   if (S.sandbox) {
-    if ((s = segment_of_sandbox()) == NULL) return NULL;
-  } else if (s != NULL) {
+    s = segment_of_sandbox();
+  } else if (s != NULL && s->piece == 0) {
     if (!append(s, RECORDING_SEGMENT)) return NULL;
     memset(s + 1, 0, RECORDING_SEGMENT - sizeof *s);
   } else {
-    if (R.unused_count > 0)
-      s = R.unused[--R.unused_count];
-    else if ((s = (recording_segment *)map_segments(1)) == NULL)
-      return NULL;
+    if (E.pieces < PIECES_MAX)
+      s = next_piece();
+    else
+      s = R.unused_count > 0 ? R.unused[--R.unused_count] : (recording_segment *)map_segments(1);
+    if (s != NULL && before != NULL) munmap(before, RECORDING_PIECE);
     if (R.has_key) (void)pthread_setspecific(R.key, &E);
+    E.pieces++;
   }
-  start_segment(s, kind);
+  if (s != NULL) start_segment(s, kind);
   return s;
 }
 
@@ -174,12 +191,12 @@ static void give_segments(void *arg) {
   E.events = E.stacks = NULL;
   for (int i = 0; i < 2 && !S.sandbox; i++) {
     recording_segment *s = mine[i];
-    if (s == NULL || !append(s, RECORDING_SEGMENT)) continue;
-    memset(s, 0, RECORDING_SEGMENT);
-    if (R.unused_count < UNUSED_MAX)
-      R.unused[R.unused_count++] = s;
+    int is_piece = s != NULL && s->piece != 0;
+    if (s == NULL || (!is_piece && !append(s, RECORDING_SEGMENT))) continue;
+    if (!is_piece && R.unused_count < UNUSED_MAX)
+      R.unused[R.unused_count++] = (recording_segment *)memset(s, 0, RECORDING_SEGMENT);
     else
-      munmap(s, RECORDING_SEGMENT);
+      munmap(s, size_of(s));
   }
 }
 

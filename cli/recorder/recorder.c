@@ -18,13 +18,13 @@
 
 static void put_node(uint64_t ip, uint64_t cfa, uint64_t function, uint32_t id, uint32_t parent) {
   if (E.stack_next == E.stack_end) {
-    if ((E.stack_segments & (E.stack_segments - 1)) == 0) write_maps();
-    E.stack_segments++;
+    if ((R.stack_segments & (R.stack_segments - 1)) == 0) write_maps();
+    R.stack_segments++;
     recording_segment *s = next_segment(E.stacks, RECORDING_STACKS);
     if (s == NULL) return;
     E.stacks = s;
     E.stack_next = (recording_node *)(s + 1);
-    E.stack_end = (recording_node *)((char *)s + RECORDING_SEGMENT);
+    E.stack_end = (recording_node *)((char *)s + size_of(s));
   }
   recording_node *n = E.stack_next++;
   n->ip = ip;
@@ -54,7 +54,7 @@ static void start_events(void *arg) {
   if (s == NULL) return;
   E.events = s;
   E.next = (uint64_t *)(s + 1);
-  E.end = (uint64_t *)((char *)s + RECORDING_SEGMENT) - EVENT_WORDS;
+  E.end = (uint64_t *)((char *)s + size_of(s)) - EVENT_WORDS;
   E.high = 0;
 }
 
@@ -130,16 +130,11 @@ static void enter_sandbox(void *arg) {
   if (R.header == NULL || S.sandbox) return;
   write_maps();
   uint64_t used = LOAD(&R.total->segments), here = R.header->segments, allowed = segments_allowed();
+  uint64_t left = used < R.total_limit ? R.total_limit - used : 0, room = here < allowed ? allowed - here : 0;
   uint64_t count = SANDBOX_SEGMENTS;
   R.reserve_reason = RECORDING_SANDBOX;
-  if (used + count > R.total_limit) {
-    count = used < R.total_limit ? R.total_limit - used : 0;
-    R.reserve_reason = RECORDING_LIMIT;
-  }
-  if (here + count > allowed) {
-    count = here < allowed ? allowed - here : 0;
-    R.reserve_reason = RECORDING_FILE_SIZE;
-  }
+  if (count > left) count = left, R.reserve_reason = RECORDING_LIMIT;
+  if (count > room) count = room, R.reserve_reason = RECORDING_FILE_SIZE;
   uint64_t share = memory_limit() / LIMIT_SHARE / RECORDING_SEGMENT;
   if (count > share) count = share;
   R.reserve = count > 0 ? map_segments(count) : NULL;
@@ -158,14 +153,16 @@ static void return_memory(void *arg) {
 /* In the child of a fork. Mapped segments belong to the parent's file. */
 static void after_fork(void) {
   if (!S.sandbox) {
-    if (E.events != NULL) munmap(E.events, RECORDING_SEGMENT);
-    if (E.stacks != NULL) munmap(E.stacks, RECORDING_SEGMENT);
+    if (E.events != NULL) munmap(E.events, size_of(E.events));
+    if (E.stacks != NULL) munmap(E.stacks, size_of(E.stacks));
+    if (R.piece != R.pieces_end) munmap(R.piece, (size_t)(R.pieces_end - R.piece));
     for (unsigned i = 0; i < R.unused_count; i++) munmap(R.unused[i], RECORDING_SEGMENT);
   }
   memset(&T, 0, sizeof T);
   memset(&E, 0, sizeof E);
   S.lock = 0;
   R.unused_count = 0;
+  R.piece = R.pieces_end = NULL;
   if (R.header == NULL) return;
   if (!S.sandbox) {
     munmap(R.header, PAGE);
@@ -176,7 +173,7 @@ static void after_fork(void) {
     (void)madvise(S.node_table, ((size_t)S.node_mask + 1) * sizeof *S.node_table, MADV_DONTNEED);
   }
   R.header = NULL;
-  S.site_count = S.entered = S.node_count = R.threads = 0;
+  S.site_count = S.entered = S.node_count = R.threads = R.stack_segments = 0;
   R.reopen = 1;
 }
 

@@ -1,9 +1,10 @@
 /* The format of a recording: what recorder.c writes and src/advise/recording.rs reads.
  * SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * A recording is a file of segments of 64 KiB, one file for each process. Segment 0 is the header. The segments of a
- * thread are in order of their time, not of their place; one that is in the file twice, in part and whole, has the
- * same time. All fields have the processor's byte order. */
+ * A recording is a file of segments of 64 KiB, one file for each process. Segment 0 is the header. A segment may be of
+ * pieces of 4 KiB, each of which is like a segment; after one of kind 0 there is none. The segments of a thread are in
+ * order of their time, not of their place; one that is in the file twice, in part and whole, has the same time. All
+ * fields have the processor's byte order. */
 #ifndef TOFT_RECORDING_H
 #define TOFT_RECORDING_H
 
@@ -11,7 +12,7 @@
 
 #define RECORDING_MAGIC 0x3143455254464f54u /* "TOFTREC1" */
 
-enum { RECORDING_SEGMENT = 65536 };
+enum { RECORDING_SEGMENT = 65536, RECORDING_PIECE = 4096 };
 
 typedef struct recording_header {
   uint64_t magic;
@@ -60,7 +61,7 @@ enum recording_kind {
 typedef struct recording_segment {
   uint32_t kind, thread; /* the thread's number, from 1 */
   uint64_t ns, ticks;    /* when the segment was taken into use */
-  uint64_t reserved;
+  uint64_t piece;        /* RECORDING_PIECE; 0: a whole segment */
 } recording_segment;
 
 enum recording_call {

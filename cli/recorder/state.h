@@ -16,6 +16,7 @@ enum {
   SANDBOX_SEGMENTS = 1024, /* 64 MiB are mapped before the program restricts its system calls */
   EVENT_WORDS = 3,
   UNUSED_MAX = 256,
+  PIECES_MAX = 24, /* the first ones of a thread, so that many threads take little */
 };
 
 /* A descriptor that the program may close, and the identity of its file. */
@@ -35,9 +36,10 @@ static struct {
   int reopen;                            /* a fork: its file is created with its first event */
   recording_segment *unused[UNUSED_MAX]; /* mapped segments of threads that have ended */
   unsigned unused_count;
+  char *piece, *pieces_end;    /* pieces of a mapped segment that no thread has taken */
   char *reserve, *reserve_end; /* segments that are mapped for the time in the sandbox */
   uint32_t reserve_reason;     /* why there are no more */
-  uint32_t threads;
+  uint32_t threads, stack_segments;
   pthread_key_t key;
   int has_key;
 } R;
@@ -48,7 +50,7 @@ typedef struct thread_events {
   uint32_t id;
   recording_segment *events, *stacks;
   recording_node *stack_next, *stack_end;
-  unsigned stack_segments;
+  unsigned pieces;
 } thread_events;
 
 static __thread thread_events E __attribute__((tls_model("initial-exec")));

@@ -231,6 +231,8 @@ fn hostile_programs_end_as_without_the_recorder() {
     ] {
         folder.is_undisturbed(&program, &[how, plugin.to_str().unwrap()][..1 + usize::from(how == "plugins")]);
     }
+    let files = std::fs::read_dir(folder.0.path().join("recordings")).unwrap();
+    assert!(files.map(|f| f.unwrap().metadata().unwrap().len()).max() < Some(5 << 20)); // of the crowd
     for how in ["twice", "newest", "resized", "within", "foreign"] {
         let plain = Command::new(&program).args(["misuse", how]).output().unwrap();
         let tried = folder.try_arenas(&program, &["misuse", how]).0;

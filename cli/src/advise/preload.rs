@@ -18,11 +18,8 @@ use std::{
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub enum Library {
-    /// Records allocations.
     Recorder,
-    /// Puts objects into arenas.
     Trial,
-    /// Has a recycler as malloc.
     Recycler,
 }
 

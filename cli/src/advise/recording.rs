@@ -7,6 +7,7 @@ use std::{fs::File, path::Path};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TOFTREC1");
 const SEGMENT: usize = 65536;
+const PIECE: usize = 4096;
 const HEAD: usize = 32;
 const SITE: u32 = 1 << 31;
 
@@ -86,7 +87,7 @@ impl Loss {
         match self.reason {
             1 => {
                 // An event has a word, and the recording a quarter of the limit.
-                let enough = limit + (self.count * 4 * 9).div_ceil(1 << 20);
+                let enough = limit + (self.count * 4 * 10).div_ceil(1 << 20);
                 format!(
                     "the recording reached its part of --limit {limit}. Give the program a smaller input; with all of this one \
                      the recording needs about --limit {enough}"
@@ -154,6 +155,11 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
+/// A segment or a piece, which is not shorter than its head.
+fn segment_at(map: &[u8], at: usize) -> &[u8] {
+    &map[at..map.len().min(at + if u64_at(map, at + 24) == 0 { SEGMENT } else { PIECE })]
+}
+
 /// A text of a segment, and those after it in one.
 fn name_and_words(segment: &[u8]) -> (String, String) {
     let words = segment[HEAD..].split(|&b| b == 0).map(|w| String::from_utf8_lossy(w).into_owned());
@@ -190,11 +196,11 @@ impl Recording {
             map,
         };
         let mut text = String::new();
-        for at in (SEGMENT..found.map.len()).step_by(SEGMENT) {
-            let segment = &found.map[at..found.map.len().min(at + SEGMENT)];
-            if segment.len() <= HEAD {
-                break;
-            }
+        let mut next = SEGMENT;
+        while next + HEAD < found.map.len() {
+            let at = next;
+            let segment = segment_at(&found.map, at);
+            next = if segment.len() == PIECE { at + PIECE } else { (at / SEGMENT + 1) * SEGMENT };
             let (kind, thread, ns, ticks) =
                 (u32_at(segment, 0), u32_at(segment, 4), u64_at(segment, 8), u64_at(segment, 16));
             if !ended && ns > last_ns {
@@ -232,7 +238,7 @@ impl Recording {
     fn read_stacks(&mut self, segments: &[usize]) -> Result<()> {
         let mut sites = Vec::new();
         for &at in segments {
-            let segment = &self.map[at..self.map.len().min(at + SEGMENT)];
+            let segment = segment_at(&self.map, at);
             for node in segment[HEAD..].chunks_exact(32) {
                 let (id, parent) = (u32_at(node, 24), u32_at(node, 28));
                 if id == 0 {
@@ -338,11 +344,10 @@ impl Events<'_> {
     /// Begins the next segment.
     fn next_segment(&mut self) -> bool {
         let Some(&(ns, offset)) = self.segments.next() else { return false };
-        let map = &self.recording.map;
-        self.words = &map[(offset + HEAD).min(map.len())..map.len().min(offset + SEGMENT)];
+        self.words = &segment_at(&self.recording.map, offset)[HEAD..];
         let until = self.segments.as_slice().first().map_or(ns + 1_000_000, |s| s.0);
         self.begin = ns as f64;
-        self.word_time = (until - ns) as f64 / ((SEGMENT - HEAD) / 8) as f64;
+        self.word_time = (until - ns) as f64 / (self.words.len() / 8).max(1) as f64;
         (self.high, self.at) = (0, 0);
         true
     }

@@ -192,11 +192,8 @@ mod tests {
     }
 
     fn moments(text: &str) -> Vec<Moment> {
-        match documents("f.json", text) {
-            Ok(Document::Series(moments)) => moments,
-            Ok(_) => panic!("an advice"),
-            Err(error) => panic!("{error}"),
-        }
+        let Ok(Document::Series(moments)) = documents("f.json", text) else { panic!("{}", error(text)) };
+        moments
     }
 
     #[test]

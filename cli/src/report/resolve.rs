@@ -72,10 +72,6 @@ fn calls_of(frame: &Frame, modules: &[Module], places: &mut Places, unresolved: 
 
 /// A sentence for each module.
 pub fn notes(unresolved: &Unresolved) -> String {
-    let all = unresolved.iter();
-    all.map(|(module, reason)| {
-        let module = super::visible(module);
-        format!("toft: {module} {reason}, so the snapshot's calls in it have no lines\n")
-    })
-    .collect()
+    let shown = unresolved.iter().map(|(module, reason)| format!("{} {reason}", super::visible(module)));
+    shown.map(|text| format!("toft: {text}, so the snapshot's calls in it have no lines\n")).collect()
 }
