@@ -396,6 +396,7 @@ impl Recording {
         let mut made = Recording {
             map: empty,
             executable: String::new(),
+            command: String::new(),
             malloc: String::new(),
             partial: None,
             ended: true,
