@@ -27,7 +27,7 @@ fn main() {
         let compiler = build.get_compiler();
         let mut command: Command = compiler.to_command();
         let flags =
-            "-shared -fPIC -O2 -g -Wall -fexceptions -ftls-model=initial-exec -static-libgcc -pthread -Wl,-z,defs -o";
+            "-shared -fPIC -O2 -g -Wall -fno-omit-frame-pointer -fexceptions -ftls-model=initial-exec -static-libgcc -pthread -Wl,-z,defs -o";
         command.args(flags.split(' ')).arg(&out).args(library.iter().flat_map(|folder| ["-I", *folder]));
         match command.arg(format!("{name}/{name}.c")).arg("-ldl").status() {
             Ok(status) if status.success() => {}

@@ -3,7 +3,7 @@
 #ifndef TOFT_PRELOAD_STACKS_H
 #define TOFT_PRELOAD_STACKS_H
 
-#include "own_stack.h"
+#include "frames.h"
 
 /* Defined by the library. They receive each new frame, and each new site, whose innermost frame is `leaf`; 0: the
  * stack is not known. */
@@ -61,6 +61,50 @@ static uint32_t known_node(uint64_t ip, uint64_t cfa, const unwinding *u) {
   return 0;
 }
 
+#if defined(__x86_64__)
+/* Whether a known frame and its callers are those from the index `k` on. */
+static int is_chain(const node_link *n, const unwinding *u, unsigned k) {
+  for (unsigned last = k + VERIFIED; k < u->count; n = &S.nodes[n->parent]) {
+    if (n->ip != u->frame[k].ip || n->cfa != u->frame[k].cfa) return 0;
+    if (n->parent == 0 || k++ == last) return 1;
+  }
+  return 0;
+}
+
+/* Sets `known`, if the frame of that index is. */
+static int find_known(unwinding *u, unsigned k) {
+  uint32_t i = node_hash(u->frame[k].ip, u->frame[k].cfa), id;
+  for (; (id = S.node_table[i & S.node_mask]) != 0; i++)
+    if (is_chain(&S.nodes[id], u, k)) break;
+  if (id != 0) u->count = k;
+  u->known = id;
+  return id != 0;
+}
+
+/* Unwinds by rules that are known. The library's functions are compiled with frame pointers, so that the caller's is in
+ * the word before the return address. 0: libgcc must. */
+static int walk(unwinding *u) {
+  uint64_t ip = u->ra, sp = u->sp, rbp = ((const uint64_t *)(uintptr_t)sp)[-2];
+  unsigned checked = 0;
+  while (u->count < FRAMES_MAX) {
+    const frame_rule *r = rule_of(ip);
+    unsigned k = u->count++;
+    u->frame[k].ip = ip;
+    u->frame[k].function = r->function;
+    u->frame[k].cfa = 0;
+    if (r->is_outermost) break;
+    if (!next_frame(r, &ip, &sp, &rbp)) return 0;
+    if (ip == 0) break;
+    u->frame[k].cfa = sp;
+    if (k >= VERIFIED && find_known(u, checked++)) return 1;
+  }
+  while (checked < u->count && !find_known(u, checked)) checked++;
+  return 1;
+}
+#else
+static int walk(unwinding *u) { return (void)u, 0; }
+#endif
+
 static _Unwind_Reason_Code on_frame(struct _Unwind_Context *c, void *arg) {
   unwinding *u = (unwinding *)arg;
   uint64_t ip = _Unwind_GetIP(c), cfa = _Unwind_GetCFA(c);
@@ -116,7 +160,10 @@ static void fill_site(uint32_t i, uint64_t key, uint64_t ra, uint64_t sp, int ca
   u.count = u.skipped = 0;
   u.known = 0;
   W.size = 0;
-  _Unwind_Backtrace(on_frame, &u);
+  if (!walk(&u)) {
+    u.count = 0;
+    _Unwind_Backtrace(on_frame, &u);
+  }
   uint32_t leaf = add_nodes(&u, ids), known = u.known;
   if (leaf != 0) {
     uint32_t parent = known;
