@@ -1,8 +1,7 @@
 //! The signals that this process does not ignore.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-/// A write beyond a limit on the size of files (`ulimit -f`) is an error of this process, and not its end. The handler is not that
-/// of programs that it starts.
+/// A write beyond `ulimit -f` is an error, and not the end of this process. Programs that it starts do not have the handler.
 pub fn survive_file_size() {
     extern "C" fn nothing(_: libc::c_int) {}
     for number in not_ignored(&[libc::SIGXFSZ]) {

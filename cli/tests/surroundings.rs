@@ -23,7 +23,7 @@ const CELLS: &[(&str, &[i32], &[&str])] = &[
     ("LD_PRELOAD=libjemalloc.so.2 $A $P", VERDICT, &["malloc is that of", "/libjemalloc.so.2", "without it in"]),
     ("LD_PRELOAD=./plugin.so MALLOC_CONF=a:b $A $P", VERDICT, &["LD_PRELOAD=./plugin.so, MALLOC_CONF=a:b"]),
     ("yes | $A --limit 8 $P", ERROR, &["copying standard input", "its part of --limit 8"]),
-    ("{ echo; sleep 2; } | $A $P", ERROR, &["did not end within the time of --seconds (1 bytes"]),
+    ("mkfifo pipe; $A $P <>pipe", ERROR, &["did not end within the time of --seconds (0 bytes"]),
     ("ulimit -f 40; $A $P", ERROR, &["recorder.so", "ulimit -f", "too large"]),
     ("ulimit -f 600; $A $P", ERROR, &["is partial", "ulimit -f"]),
     ("ulimit -v 400000; $A $P", VERDICT, &["20,000 objects"]),

@@ -12,8 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Reads standard input to its end, for at most the time that is left, and a second in any case, and three quarters of the bytes
-/// that the command may take. `None`: it is closed, a terminal or /dev/null.
+/// Reads standard input to its end, within the time that is left, or a second, and three quarters of the bytes that the command
+/// may take. `None`: it is closed, a terminal or /dev/null.
 pub fn copy(folder: &Path, limit: Limit, mib: u64) -> Result<Option<PathBuf>> {
     // SAFETY: it is not closed.
     let mut input = ManuallyDrop::new(unsafe { File::from_raw_fd(0) });

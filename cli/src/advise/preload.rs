@@ -98,7 +98,7 @@ pub fn why_not_loaded(environment: &[(&str, &Path)], is_recorded: impl Fn() -> b
     Ok(match String::from_utf8_lossy(&probe.stderr).trim() {
         _ if is_recorded() => {
             "the recorder was not loaded: the program is linked statically, or it or what starts it clears LD_PRELOAD, or has \
-             other rights or another root folder than this command"
+             other rights, another root folder or another /proc than this command"
                 .to_owned()
         }
         said => format!("the recorder cannot be loaded into any program: {said}"),

@@ -10,8 +10,6 @@ use crate::{frame::Frame, report::text::counted};
 
 /// The part of a program's time below which advice is to change nothing.
 pub const WORTH: f64 = 0.03;
-/// Reasons for scopes that were not measured, in a summary.
-const REASONS: usize = 3;
 
 pub fn percent(part: f64, whole: f64) -> f64 {
     if whole > 0.0 {
@@ -52,7 +50,7 @@ pub fn decide(advice: &mut Advice) {
     let best = figure::best(trials, worth).map(|(of, _)| of);
     let malloc = figure::best(advice.mallocs.iter().map(|m| (m, m.saving)).collect(), worth).map(|(m, _)| m);
     let of_scope = |s: &Scope| format!("{}: {}", name(&s.function), s.reason.trim_start_matches("not measured: "));
-    let of_scopes = affordable().filter(|_| best.is_none()).take(REASONS).map(of_scope).collect::<Vec<_>>().join("; ");
+    let of_scopes = affordable().filter(|_| best.is_none()).take(3).map(of_scope).collect::<Vec<_>>().join("; ");
     let of_mallocs = if malloc.is_none() { advice.failures.join("; ") } else { String::new() };
     let reasons = [
         ("Runs that are compared differ in more than the change: savings of 100 % or more", impossible),
@@ -64,23 +62,28 @@ pub fn decide(advice: &mut Advice) {
     (advice.verdict, advice.summary) = decision(advice.cpu, best, malloc, &missing.join(" "));
 }
 
-/// Scopes and mallocs with a saving of 100 % or more, which no program has, lose it. Returns the reason.
+/// Scopes and mallocs with a saving of 100 % or more, which no program has, lose it. Returns the reason. A bound of an interval, or a
+/// few runs, show it by chance: it is below.
 fn leave_out_impossible(advice: &mut Advice) -> String {
     let cpu = advice.cpu.median;
     let mut found = Vec::new();
-    let mut is_possible = |saving: f64, what: &str| {
-        let is_possible = saving < cpu || cpu <= 0.0;
-        found.extend((!is_possible).then(|| format!("{what} {:.0} %", percent(saving, cpu))));
+    let mut is_possible = |figure: &mut Figure, what: &str| {
+        let is_possible = !figure.has_interval() || figure.median < cpu || cpu <= 0.0;
+        found.extend((!is_possible).then(|| format!("{what} {:.0} %", percent(figure.median, cpu))));
+        for part in [&mut figure.median, &mut figure.low, &mut figure.high] {
+            *part = part.min(0.999 * cpu);
+        }
         is_possible
     };
     for scope in &mut advice.scopes {
-        let most = scope.trial.map_or(0.0, |t| t.hooks.high.max(t.without_traversal.high));
-        if !is_possible(most, &name(&scope.function)) {
+        let what = name(&scope.function);
+        let Some(t) = &mut scope.trial else { continue };
+        if !is_possible(&mut t.hooks, &what) || !is_possible(&mut t.without_traversal, &what) {
             scope.trial = None;
             scope.reason = "not measured: its runs show a saving of 100 % or more".to_owned();
         }
     }
-    advice.mallocs.retain(|m| is_possible(m.saving.high, &m.name));
+    advice.mallocs.retain_mut(|m| is_possible(&mut m.saving, &m.name));
     found.join(", ")
 }
 
@@ -125,7 +128,7 @@ fn decision(cpu: Figure, best: Option<(&Scope, Trial)>, malloc: Option<&Malloc>,
         )
     });
     let other = malloc.map_or(String::new(), |m| {
-        format!("On {} the program saves {} of its CPU time.", m.name, share(&m.saving, cpu.median))
+        format!("The program saves {} of its CPU time on {}.", share(&m.saving, cpu.median), m.name)
     });
     let (hooks, beyond) = (best.map(|(_, t)| t.hooks), best.and_then(|(_, t)| t.beyond_malloc));
     let verdict = match missing {
@@ -145,19 +148,16 @@ fn decision(cpu: Figure, best: Option<(&Scope, Trial)>, malloc: Option<&Malloc>,
 
 fn what(scope: &Scope) -> String {
     match scope.recipe {
-        Recipe::Process => {
-            format!("An arena for the objects of {}, which lasts as long as the process,", name(&scope.function))
-        }
-        Recipe::Generations => {
-            format!("An arena in {} that is reset after each generation of objects", name(&scope.function))
-        }
+        Recipe::Process => format!("An arena for the objects of {}, as long as the process,", name(&scope.function)),
+        Recipe::Generations => format!("An arena in {}, reset after each generation,", name(&scope.function)),
         _ => format!("An arena for each call of {}", name(&scope.function)),
     }
 }
 
 /// Why there is no verdict.
 fn undecided(cpu: Figure, best: Option<(&Scope, Trial)>, malloc: Option<&Malloc>) -> String {
-    let runs = best.map(|(_, t)| t.hooks.runs).or(malloc.map(|m| m.saving.runs)).unwrap_or(cpu.runs);
+    let of_both = [best.map(|(_, t)| t.hooks.runs), malloc.map(|m| m.saving.runs)];
+    let runs = of_both.into_iter().flatten().min().unwrap_or(cpu.runs);
     let spread = percent(cpu.high - cpu.low, cpu.median);
     let busy = if spread > 5.0 { ": the machine is busy" } else { "" };
     if (runs as usize) < LEAST_RUNS {
@@ -227,8 +227,10 @@ mod tests {
     #[test]
     fn an_arena_must_save_three_percent_and_that_more_than_another_malloc() {
         use Verdict::{DoNothing, NotDecided, SwitchMalloc, UseArenas};
-        let (less, more) =
-            ("On other the program saves 18.0 % (17.5 to 18.5) of its CPU time. An arena does", "that free. On other");
+        let (less, more) = (
+            "The program saves 18.0 % (17.5 to 18.5) of its CPU time on other. An arena does",
+            "that free. The program",
+        );
         for (arena, malloc, width, expected, text) in [
             (
                 Some(0.02),
@@ -237,7 +239,7 @@ mod tests {
                 DoNothing,
                 "Nothing that was tried saves 3 %. An arena for each call of parse",
             ),
-            (None, Some(-0.05), 0.01, DoNothing, "On other the program saves -5.0 %"),
+            (None, Some(-0.05), 0.01, DoNothing, "The program saves -5.0 %"),
             (None, None, 0.01, DoNothing, "Nothing that was tried"),
             (Some(0.04), None, 0.01, UseArenas, "An arena for each call of parse saves 4.0 % (3.5 to 4.5) of the"),
             (Some(0.20), Some(0.18), 0.01, SwitchMalloc, less),
@@ -246,6 +248,7 @@ mod tests {
             (Some(0.05), None, 0.06, NotDecided, "the machine is busy"),
             (Some(0.01), Some(0.03), 0.06, NotDecided, "the machine is busy"),
             (Some(0.2), Some(0.17), 0.06, NotDecided, "the machine is busy"),
+            (Some(0.9), None, 0.4, UseArenas, "90.0 % (70.0 to 99.9)"),
             (Some(1.4), Some(0.1), 0.01, NotDecided, "savings of 100 % or more (parse 140 %)."),
             (Some(0.1), Some(1.4), 0.01, NotDecided, "savings of 100 % or more (other 140 %)."),
         ] {

@@ -119,8 +119,7 @@ fn result(group: &Group, places: &Places, folder: &Path, times: &mut HashMap<Str
     let others = group.places.iter().enumerate().filter(|(at, _)| *at != main);
     let mut related: Vec<Value> = Vec::new();
     for (_, place) in others {
-        let found = place.stack.first().and_then(|call| location(call, places, folder));
-        if let Some(mut found) = found {
+        if let Some(mut found) = place.stack.first().and_then(|call| location(call, places, folder)) {
             found["message"] = json!({"text": place.words()});
             found["id"] = json!(related.len() + 1);
             related.push(found);
