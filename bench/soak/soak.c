@@ -121,19 +121,21 @@ static void clock_round(struct thread *t) {
 }
 
 /* The first allocation is not timed: the processor's caches are cold after a barrier. */
-static void fill(struct thread *t, toft_arena *a) {
-  written(toft_alloc(a, 8));
-  while (t->n < EACH) {
-    size_t size = size_of(t);
-    void *p;
-    TIMED(t, p = toft_alloc(a, size));
-    written(p);
-  }
-}
+#define FILL(t, allocate)     \
+  do {                        \
+    size_t size = 8;          \
+    void *p = allocate;       \
+    for (; (t)->n < EACH;) {  \
+      written(p);             \
+      size = size_of(t);      \
+      TIMED(t, p = allocate); \
+    }                         \
+    written(p);               \
+  } while (0)
 
 static void arena_begin(struct thread *t) { t->own = toft_create(); }
 static void arena_round(struct thread *t) {
-  fill(t, (toft_arena *)t->own);
+  FILL(t, toft_alloc((toft_arena *)t->own, size));
   (void)toft_reset((toft_arena *)t->own);
 }
 static void arena_end(struct thread *t) { toft_release((toft_arena *)t->own); }
@@ -141,7 +143,7 @@ static void arena_end(struct thread *t) { toft_release((toft_arena *)t->own); }
 static void lease_round(struct thread *t) {
   toft_lease l = toft_lease_get(leases);
   if (l.arena == NULL) stop("no lease");
-  fill(t, l.arena);
+  FILL(t, toft_alloc(l.arena, size));
   (void)toft_lease_return(leases, l);
 }
 
@@ -154,31 +156,15 @@ static void get_round(struct thread *t) {
   }
 }
 
-static void shared_round(struct thread *t) {
-  written(toft_shared_alloc(shared, 8, 8));
-  while (t->n < EACH) {
-    size_t size = size_of(t);
-    void *p;
-    TIMED(t, p = toft_shared_alloc(shared, size, 8));
-    written(p);
-  }
-}
+static void shared_round(struct thread *t) { FILL(t, toft_shared_alloc(shared, size, 8)); }
 static void local_round(struct thread *t) {
   toft_arena *a = toft_shared_local(shared);
   if (a == NULL) stop("no local arena");
-  fill(t, a);
+  FILL(t, toft_alloc(a, size));
 }
 static void shared_between(void) { (void)toft_shared_reset(shared, TOFT_KEEP_RECENT, 0); }
 
-static void frame_round(struct thread *t) {
-  written(toft_alloc(toft_frame_arena(frames), 8));
-  while (t->n < EACH) {
-    size_t size = size_of(t);
-    void *p;
-    TIMED(t, p = toft_alloc(toft_frame_arena(frames), size));
-    written(p);
-  }
-}
+static void frame_round(struct thread *t) { FILL(t, toft_alloc(toft_frame_arena(frames), size)); }
 static void frame_between(void) { (void)toft_frames_advance(frames); }
 
 /* A random one of LIVE objects is freed, and another allocated. */
@@ -210,26 +196,22 @@ CHURN(sync, toft_sync_recycler, toft_sync_recycler_alloc(sync_recycler, size, 8)
 CHURN(pool, toft_pool, toft_pool_insert(of, &t->handles[i]), (void)toft_pool_remove(of, t->handles[i]))
 CHURN(malloc, void, malloc(size), free(p))
 
-static void recycler_begin(struct thread *t) {
-  t->own = malloc(sizeof(toft_recycler));
-  if (t->own == NULL || toft_recycler_init((toft_recycler *)t->own, NULL) != TOFT_OK) stop("no recycler");
+static void *initialized(void *p, int code) {
+  if (code != TOFT_OK) stop("no memory");
+  return p;
 }
-static void recycler_end(struct thread *t) {
-  recycler_free(t);
-  toft_recycler_release((toft_recycler *)t->own);
-  free(t->own);
-}
-static void pool_begin(struct thread *t) {
-  toft_pool_options o = TOFT_POOL_OPTIONS;
-  o.slot_size = 64;
-  t->own = malloc(sizeof(toft_pool));
-  if (t->own == NULL || toft_pool_init((toft_pool *)t->own, &o) != TOFT_OK) stop("no pool");
-}
-static void pool_end(struct thread *t) {
-  pool_free(t);
-  toft_pool_release((toft_pool *)t->own);
-  free(t->own);
-}
+#define OWNED(name, type, options)                        \
+  static void name##_begin(struct thread *t) {            \
+    static type of;                                       \
+    t->own = initialized(&of, type##_init(&of, options)); \
+  }                                                       \
+  static void name##_end(struct thread *t) {              \
+    name##_free(t);                                       \
+    type##_release((type *)t->own);                       \
+  }
+static const toft_pool_options pool_options = {.size = sizeof(toft_pool_options), .slot_size = 64};
+OWNED(recycler, toft_recycler, NULL)
+OWNED(pool, toft_pool, &pool_options)
 
 static const struct row rows[] = {
     {"the clock", 1, nothing, clock_round, NULL, nothing},

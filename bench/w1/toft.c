@@ -1,21 +1,10 @@
 /* Toft as its users have it: the inline path of the header.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "toft.h"
-#include "w1.h"
+#include "toft_arena.h"
 
-struct arena {
-  toft_arena *a;
-};
-
-static int create(struct arena *x, size_t count, size_t bytes) {
-  (void)count, (void)bytes;
-  return (x->a = toft_create()) != NULL;
-}
 static int create_in(struct arena *x, void *buffer, size_t size) {
   return (x->a = toft_create_in(buffer, size, toft_heap())) != NULL;
 }
-static void destroy(struct arena *x) { toft_release(x->a); }
-static int clear(struct arena *x) { return toft_reset(x->a) == TOFT_OK; }
 
 #define NAME toft
 #define LANGUAGE "C"

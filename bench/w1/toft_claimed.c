@@ -1,22 +1,12 @@
 /* Toft in its register-cursor mode: a claimed range, one claim and one give for each repetition of a loop.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "toft.h"
-#include "w1.h"
+#include "toft_arena.h"
 
-struct arena {
-  toft_arena *a;
-};
 struct claimed {
   toft_arena *a;
   toft_range range;
 };
 
-static int create(struct arena *x, size_t count, size_t bytes) {
-  (void)count, (void)bytes;
-  return (x->a = toft_create()) != NULL;
-}
-static void destroy(struct arena *x) { toft_release(x->a); }
-static int clear(struct arena *x) { return toft_reset(x->a) == TOFT_OK; }
 static inline struct claimed claim(struct arena *x) {
   struct claimed h;
   h.a = x->a;

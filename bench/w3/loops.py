@@ -38,6 +38,8 @@ DEFERRED = ["Small", "SmallZeroed", "Multi", "MultiZeroed"]
 # name: how an arena is got and returned, and how a block is allocated in it; on: the factory of loops in an arena that is kept;
 # cases: the benchmarks, where they are not those above, and whose bodies they have
 CONTENDERS = {
+    "raw": {"shown": "raw", "put": "b.free()", "take": "b.keep(malloc({}))", "zeroed": "b.keep(calloc({}))", "on": "onBlocks",
+            "kept": "b *blocks, ", "cases": {case: case for case in BODIES} | {"Owned": "Small"}},
     "typed": {"shown": "toft-typed", "package": "toft.dev/toft", "get": "a := toft.Get()", "put": "a.Return()",
               "take": "unsafe.Pointer(uninit{}.New(&a.Arena))", "zeroed": "unsafe.Pointer(toft.New[b{}](a))"},
     "untyped": {"shown": "toft-untyped", "package": "toft.dev/toft", "get": "a := toft.Get()", "put": "a.Return()",

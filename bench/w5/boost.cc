@@ -15,19 +15,7 @@ namespace {
 
 namespace pmr = boost::container::pmr;
 
-struct boost_door {
-  template <class T>
-  using allocator = pmr::polymorphic_allocator<T>;
-  pmr::memory_resource *r;
-
-  explicit boost_door(pmr::memory_resource *resource) : r(hidden(resource)) {}
-  template <class T>
-  allocator<T> make() const {
-    return r;
-  }
-  void *allocate(std::size_t size, std::size_t align) const { return r->allocate(size, align); }
-  void deallocate(void *p, std::size_t size, std::size_t align) const { r->deallocate(p, size, align); }
-};
+using boost_door = door_of<pmr::memory_resource, pmr::polymorphic_allocator>;
 
 // The task's upstream, as one of Boost's.
 struct source final : pmr::memory_resource {

@@ -11,19 +11,12 @@ namespace w5 {
 namespace {
 
 template <class R>
-struct toft_door {
+struct allocators {
   template <class T>
-  using allocator = toft::allocator<T, R>;
-  R *r;
-
-  explicit toft_door(R *resource) : r(hidden(resource)) {}
-  template <class T>
-  allocator<T> make() const {
-    return r;
-  }
-  void *allocate(std::size_t size, std::size_t align) const { return r->allocate(size, align); }
-  void deallocate(void *p, std::size_t size, std::size_t align) const { r->deallocate(p, size, align); }
+  using of = toft::allocator<T, R>;
 };
+template <class R>
+using toft_door = door_of<R, allocators<R>::template of>;
 
 #if W5_PMR
 

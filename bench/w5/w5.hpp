@@ -76,14 +76,14 @@ T *hidden(T *p) {
   return p;
 }
 
-#if W5_PMR
-// As std::pmr containers do: a virtual call for each operation.
-struct pmr_door {
+// The allocator A over a resource R, whose type the compiler does not see.
+template <class R, template <class> class A>
+struct door_of {
   template <class T>
-  using allocator = std::pmr::polymorphic_allocator<T>;
-  std::pmr::memory_resource *r;
+  using allocator = A<T>;
+  R *r;
 
-  explicit pmr_door(std::pmr::memory_resource *resource) : r(hidden(resource)) {}
+  explicit door_of(R *resource) : r(hidden(resource)) {}
   template <class T>
   allocator<T> make() const {
     return r;
@@ -91,6 +91,10 @@ struct pmr_door {
   void *allocate(std::size_t size, std::size_t align) const { return r->allocate(size, align); }
   void deallocate(void *p, std::size_t size, std::size_t align) const { r->deallocate(p, size, align); }
 };
+
+#if W5_PMR
+// As std::pmr containers do: a virtual call for each operation.
+using pmr_door = door_of<std::pmr::memory_resource, std::pmr::polymorphic_allocator>;
 #endif
 
 // A classic allocator over anything that has allocate and deallocate; no virtual call.

@@ -37,12 +37,6 @@ impl Handle for &Blink {
     fn take<T: 'static>(&mut self) -> *mut T {
         self.uninit::<T>().as_mut_ptr()
     }
-    /// It has slices of uninitialized memory only through a layout.
-    #[inline(always)]
-    fn take_slice<T: 'static>(&mut self, len: usize) -> *mut T {
-        let Ok(layout) = Layout::array::<T>(len) else { return ptr::null_mut() };
-        self.take_layout(layout).cast()
-    }
     #[inline(always)]
     fn take_str(&mut self, text: &str) -> *mut u8 {
         self.copy_str(text).as_mut_ptr()
@@ -56,9 +50,6 @@ impl Handle for &Blink {
         Allocator::allocate(&self.allocator(), layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
     }
     fn push_all(&mut self, count: u64) -> Pushed {
-        let vec = push_all!(Vec::new_in(self.allocator()), count);
-        let capacity = vec.capacity();
-        let slice = vec.leak();
-        Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+        push_all!(Vec::new_in(self.allocator()), count, leak)
     }
 }

@@ -82,15 +82,9 @@ impl Handle for Boxed {
         Allocator::allocate(&Global, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
     }
     fn push_all(&mut self, count: u64) -> Pushed {
-        let vec = push_all!(Vec::new(), count);
-        let capacity = vec.capacity();
-        let slice = vec.leak();
-        Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+        push_all!(Vec::new(), count, leak)
     }
     fn push_text(&mut self, count: u64) -> Pushed<u8> {
-        let string = push_text!(String::new(), count);
-        let capacity = string.capacity();
-        let text = string.leak();
-        Pushed { data: text.as_mut_ptr(), len: text.len(), capacity }
+        push_text!(String::new(), count, leak)
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::contender::{Batch, Contender, Handle, Pushed};
 use crate::loops::ten;
-use crate::{push_all, push_text, values_only};
+use crate::{push_all, push_text};
 use allocator_api2::alloc::Allocator;
 use bump_scope::alloc::Global;
 use bump_scope::settings::BumpSettings;
@@ -49,7 +49,6 @@ macro_rules! contender {
             fn take<T: 'static>(&mut self) -> *mut T {
                 self.alloc_uninit::<T>().into_raw().as_ptr().cast()
             }
-            values_only!();
         }
 
         impl Handle for &Bump<Global, $settings> {
@@ -74,16 +73,10 @@ macro_rules! contender {
                 Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
             }
             fn push_all(&mut self, count: u64) -> Pushed {
-                let vec = push_all!(BumpVec::new_in(*self), count);
-                let capacity = vec.capacity();
-                let slice = vec.into_slice();
-                Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+                push_all!(BumpVec::new_in(*self), count, into_slice)
             }
             fn push_text(&mut self, count: u64) -> Pushed<u8> {
-                let string = push_text!(BumpString::new_in(*self), count);
-                let capacity = string.capacity();
-                let text = string.into_str();
-                Pushed { data: text.as_mut_ptr(), len: text.len(), capacity }
+                push_text!(BumpString::new_in(*self), count, into_str)
             }
         }
     };

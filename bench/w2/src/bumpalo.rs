@@ -41,11 +41,6 @@ impl<const MIN_ALIGN: usize> Handle for &Bump<MIN_ALIGN> {
         self.alloc_with(MaybeUninit::<T>::uninit).as_mut_ptr()
     }
     #[inline(always)]
-    fn take_slice<T: 'static>(&mut self, len: usize) -> *mut T {
-        let Ok(layout) = Layout::array::<T>(len) else { return ptr::null_mut() };
-        self.alloc_layout(layout).as_ptr().cast()
-    }
-    #[inline(always)]
     fn take_str(&mut self, text: &str) -> *mut u8 {
         self.alloc_str(text).as_mut_ptr()
     }
@@ -60,21 +55,16 @@ impl<const MIN_ALIGN: usize> Handle for &Bump<MIN_ALIGN> {
     /// Its own vector requires the default alignment.
     fn push_all(&mut self, count: u64) -> Pushed {
         if MIN_ALIGN == 1 {
-            let vec = push_all!(bumpalo::collections::Vec::new_in(with_default_alignment(self)), count);
-            let capacity = vec.capacity();
-            let slice = vec.into_bump_slice_mut();
-            return Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity };
+            return push_all!(
+                bumpalo::collections::Vec::new_in(with_default_alignment(self)),
+                count,
+                into_bump_slice_mut
+            );
         }
-        let vec = push_all!(allocator_api2::vec::Vec::new_in(*self), count);
-        let capacity = vec.capacity();
-        let slice = vec.leak();
-        Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+        push_all!(allocator_api2::vec::Vec::new_in(*self), count, leak)
     }
     fn push_text(&mut self, count: u64) -> Pushed<u8> {
-        let string = push_text!(bumpalo::collections::String::new_in(with_default_alignment(self)), count);
-        let capacity = string.capacity();
-        let text = string.into_bump_str();
-        Pushed { data: text.as_ptr().cast_mut(), len: text.len(), capacity }
+        push_text!(bumpalo::collections::String::new_in(with_default_alignment(self)), count, into_bump_str)
     }
 }
 

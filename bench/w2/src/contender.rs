@@ -119,13 +119,25 @@ pub trait Contender: Sized + 'static {
 /// Allocates uninitialized memory. Null: out of memory, which ends the loop. Calls that `lacks` names are not made.
 pub trait Handle {
     fn take<T: 'static>(&mut self) -> *mut T;
-    fn take_slice<T: 'static>(&mut self, len: usize) -> *mut T;
-    fn take_str(&mut self, text: &str) -> *mut u8;
-    fn take_layout(&mut self, layout: Layout) -> *mut u8;
+    #[inline(always)]
+    fn take_slice<T: 'static>(&mut self, len: usize) -> *mut T {
+        let Ok(layout) = Layout::array::<T>(len) else { return std::ptr::null_mut() };
+        self.take_layout(layout).cast()
+    }
+    fn take_str(&mut self, _text: &str) -> *mut u8 {
+        unreachable!()
+    }
+    fn take_layout(&mut self, _layout: Layout) -> *mut u8 {
+        unreachable!()
+    }
     /// Through the trait `Allocator`.
-    fn allocate(&mut self, layout: Layout) -> *mut u8;
+    fn allocate(&mut self, _layout: Layout) -> *mut u8 {
+        unreachable!()
+    }
     /// Pushes 0, 1, 2 ... onto an empty vector, and leaks it.
-    fn push_all(&mut self, count: u64) -> Pushed;
+    fn push_all(&mut self, _count: u64) -> Pushed {
+        unreachable!()
+    }
     /// Pushes letters onto an empty string, and leaks it.
     fn push_text(&mut self, _count: u64) -> Pushed<u8> {
         unreachable!()
@@ -138,48 +150,30 @@ pub fn letter(i: u64) -> u8 {
     b'a' + (i % 16) as u8
 }
 
-/// The body of `push_all`: vectors share their methods, but no trait.
+/// The body of `push_all`: vectors share their methods, but no trait. `leak`: the one that ends a vector.
 #[macro_export]
 macro_rules! push_all {
-    ($vec:expr, $count:expr) => {{
+    ($vec:expr, $count:expr, $leak:ident) => {{
         let mut vec = $vec;
         for i in 0..$count {
             vec.push(i);
         }
-        vec
+        let capacity = vec.capacity();
+        let slice = vec.$leak();
+        $crate::contender::Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
     }};
 }
 
 /// The body of `push_text`.
 #[macro_export]
 macro_rules! push_text {
-    ($string:expr, $count:expr) => {{
+    ($string:expr, $count:expr, $leak:ident) => {{
         let mut string = $string;
         for i in 0..$count {
             string.push(char::from($crate::contender::letter(i)));
         }
-        string
+        let capacity = string.capacity();
+        let text = string.$leak();
+        $crate::contender::Pushed { data: text.as_ptr().cast_mut(), len: text.len(), capacity }
     }};
-}
-
-/// The other methods of a handle that allocates single values only.
-#[macro_export]
-macro_rules! values_only {
-    () => {
-        fn take_slice<T: 'static>(&mut self, _len: usize) -> *mut T {
-            unreachable!()
-        }
-        fn take_str(&mut self, _text: &str) -> *mut u8 {
-            unreachable!()
-        }
-        fn take_layout(&mut self, _layout: ::std::alloc::Layout) -> *mut u8 {
-            unreachable!()
-        }
-        fn allocate(&mut self, _layout: ::std::alloc::Layout) -> *mut u8 {
-            unreachable!()
-        }
-        fn push_all(&mut self, _count: u64) -> $crate::contender::Pushed {
-            unreachable!()
-        }
-    };
 }

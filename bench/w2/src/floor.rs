@@ -160,10 +160,7 @@ impl Handle for &Head {
         Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
     }
     fn push_all(&mut self, count: u64) -> Pushed {
-        let mut vec = push_all!(allocator_api2::vec::Vec::new_in(*self), count);
-        let (data, len, capacity) = (vec.as_mut_ptr(), vec.len(), vec.capacity());
-        std::mem::forget(vec);
-        Pushed { data, len, capacity }
+        push_all!(allocator_api2::vec::Vec::new_in(*self), count, leak)
     }
 }
 
@@ -269,9 +266,6 @@ impl Handle for Registers<'_> {
     fn take<T: 'static>(&mut self) -> *mut T {
         self.bump::<8>(size_of::<T>(), align_of::<T>()).cast()
     }
-    fn take_slice<T: 'static>(&mut self, _len: usize) -> *mut T {
-        unreachable!()
-    }
     /// Without rounding: the floor of packed strings.
     #[inline(always)]
     fn take_str(&mut self, text: &str) -> *mut u8 {
@@ -283,12 +277,6 @@ impl Handle for Registers<'_> {
     #[inline(always)]
     fn take_layout(&mut self, layout: Layout) -> *mut u8 {
         self.bump::<8>(layout.size(), layout.align())
-    }
-    fn allocate(&mut self, _layout: Layout) -> *mut u8 {
-        unreachable!()
-    }
-    fn push_all(&mut self, _count: u64) -> Pushed {
-        unreachable!()
     }
 }
 

@@ -47,7 +47,6 @@ pub mod toft {
 #[cfg(feature = "bumpalo")]
 pub mod bumpalo {
     use crate::contender::{Batch, Contender, Handle};
-    use crate::values_only;
     use bumpalo::Bump;
     use std::alloc::Layout;
     use std::cell::{Ref, RefCell};
@@ -94,6 +93,5 @@ pub mod bumpalo {
         fn take<T: 'static>(&mut self) -> *mut T {
             (&*self.0).take()
         }
-        values_only!();
     }
 }

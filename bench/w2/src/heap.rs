@@ -91,11 +91,6 @@ impl<M: Malloc> Handle for HeapHandle<M> {
         self.take_layout(Layout::new::<T>()).cast()
     }
     #[inline(always)]
-    fn take_slice<T: 'static>(&mut self, len: usize) -> *mut T {
-        let Ok(layout) = Layout::array::<T>(len) else { return ptr::null_mut() };
-        self.take_layout(layout).cast()
-    }
-    #[inline(always)]
     fn take_str(&mut self, text: &str) -> *mut u8 {
         let Ok(layout) = Layout::array::<u8>(text.len()) else { return ptr::null_mut() };
         let data = self.take_layout(layout);
@@ -115,10 +110,7 @@ impl<M: Malloc> Handle for HeapHandle<M> {
         Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
     }
     fn push_all(&mut self, count: u64) -> Pushed {
-        let vec = push_all!(Vec::new_in(self.clone()), count);
-        let capacity = vec.capacity();
-        let slice = vec.leak();
-        Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+        push_all!(Vec::new_in(self.clone()), count, leak)
     }
 }
 

@@ -22,16 +22,12 @@ mod frames;
 mod glibc;
 mod heap;
 pub mod held;
-#[cfg(feature = "jemalloc")]
-mod jemalloc;
 pub mod leases;
-#[cfg(feature = "mimalloc")]
-mod mimalloc;
+#[cfg(any(feature = "jemalloc", feature = "mimalloc", feature = "snmalloc"))]
+mod mallocs;
 #[cfg(feature = "multitude")]
 mod multitude;
 mod race;
-#[cfg(feature = "snmalloc")]
-mod snmalloc;
 #[cfg(feature = "stumpalo")]
 mod stumpalo;
 mod threads;
@@ -134,10 +130,10 @@ pub fn all() -> Vec<Vec<Entry>> {
     all.arena::<boxed::Boxed>();
     all.heap::<glibc::Glibc>();
     #[cfg(feature = "mimalloc")]
-    all.heap::<crate::mimalloc::Mimalloc>();
+    all.heap::<mallocs::Mimalloc>();
     #[cfg(feature = "jemalloc")]
-    all.heap::<crate::jemalloc::Jemalloc>();
+    all.heap::<mallocs::Jemalloc>();
     #[cfg(feature = "snmalloc")]
-    all.heap::<crate::snmalloc::Snmalloc>();
+    all.heap::<mallocs::Snmalloc>();
     all.0
 }

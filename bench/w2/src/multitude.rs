@@ -57,23 +57,14 @@ impl Handle for &Arena {
     fn take_str(&mut self, text: &str) -> *mut u8 {
         self.alloc_str(text).as_mut_ptr()
     }
-    fn take_layout(&mut self, _layout: Layout) -> *mut u8 {
-        unreachable!()
-    }
     #[inline(always)]
     fn allocate(&mut self, layout: Layout) -> *mut u8 {
         Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
     }
     fn push_all(&mut self, count: u64) -> Pushed {
-        let vec = push_all!(self.alloc_vec(), count);
-        let capacity = vec.capacity();
-        let slice = vec.leak();
-        Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+        push_all!(self.alloc_vec(), count, leak)
     }
     fn push_text(&mut self, count: u64) -> Pushed<u8> {
-        let string = push_text!(self.alloc_string(), count);
-        let capacity = string.capacity();
-        let text = string.leak();
-        Pushed { data: text.as_mut_ptr(), len: text.len(), capacity }
+        push_text!(self.alloc_string(), count, leak)
     }
 }

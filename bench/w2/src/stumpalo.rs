@@ -4,7 +4,7 @@
 
 use crate::contender::{Batch, Contender, Handle, Pushed};
 use crate::loops::ten;
-use crate::{push_all, values_only};
+use crate::push_all;
 use allocator_api2_04::alloc::Allocator;
 use allocator_api2_04::vec::Vec;
 use std::alloc::Layout;
@@ -45,18 +45,12 @@ impl Handle for &ArenaRef<'_> {
     fn take<T: 'static>(&mut self) -> *mut T {
         self.alloc_with(MaybeUninit::<T>::uninit).as_mut_ptr()
     }
-    values_only!();
 }
 
 impl Handle for &Arena {
     #[inline(always)]
     fn take<T: 'static>(&mut self) -> *mut T {
         self.alloc_with(MaybeUninit::<T>::uninit).as_mut_ptr()
-    }
-    #[inline(always)]
-    fn take_slice<T: 'static>(&mut self, len: usize) -> *mut T {
-        let Ok(layout) = Layout::array::<T>(len) else { return ptr::null_mut() };
-        self.alloc_layout(layout).as_ptr().cast()
     }
     #[inline(always)]
     fn take_str(&mut self, text: &str) -> *mut u8 {
@@ -71,9 +65,6 @@ impl Handle for &Arena {
         Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
     }
     fn push_all(&mut self, count: u64) -> Pushed {
-        let vec = push_all!(Vec::new_in(*self), count);
-        let capacity = vec.capacity();
-        let slice = vec.leak();
-        Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+        push_all!(Vec::new_in(*self), count, leak)
     }
 }

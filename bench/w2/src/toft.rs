@@ -4,7 +4,7 @@
 
 use crate::contender::{Batch, Contender, Handle, Need, Pushed};
 use crate::loops::ten;
-use crate::{push_all, push_text, values_only};
+use crate::{push_all, push_text};
 use allocator_api2::alloc::Allocator;
 use std::alloc::Layout;
 use std::ptr;
@@ -64,16 +64,10 @@ impl Handle for &Arena {
         Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
     }
     fn push_all(&mut self, count: u64) -> Pushed {
-        let vec = push_all!(self.vec(), count);
-        let capacity = vec.capacity();
-        let slice = vec.into_slice();
-        Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+        push_all!(self.vec(), count, into_slice)
     }
     fn push_text(&mut self, count: u64) -> Pushed<u8> {
-        let string = push_text!(self.string(), count);
-        let capacity = string.capacity();
-        let text = string.into_str();
-        Pushed { data: text.as_mut_ptr(), len: text.len(), capacity }
+        push_text!(self.string(), count, into_str)
     }
 }
 
@@ -107,7 +101,6 @@ impl Handle for toft::Cursor<'_> {
     fn take<T: 'static>(&mut self) -> *mut T {
         self.alloc_uninit::<T>().as_mut_ptr()
     }
-    values_only!();
 }
 
 pub struct ToftPack(Arena);
@@ -140,20 +133,8 @@ impl Handle for toft::Pack<'_> {
     fn take<T: 'static>(&mut self) -> *mut T {
         unreachable!()
     }
-    fn take_slice<T: 'static>(&mut self, _len: usize) -> *mut T {
-        unreachable!()
-    }
     #[inline(always)]
     fn take_str(&mut self, text: &str) -> *mut u8 {
         self.alloc_str(text).as_mut_ptr()
-    }
-    fn take_layout(&mut self, _layout: Layout) -> *mut u8 {
-        unreachable!()
-    }
-    fn allocate(&mut self, _layout: Layout) -> *mut u8 {
-        unreachable!()
-    }
-    fn push_all(&mut self, _count: u64) -> Pushed {
-        unreachable!()
     }
 }

@@ -4,7 +4,6 @@
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::contender::{Batch, Contender, Handle, Need};
-use crate::values_only;
 use std::alloc::Layout;
 use std::hint::unreachable_unchecked;
 use std::mem::MaybeUninit;
@@ -87,5 +86,4 @@ impl Handle for &Typed {
             size => unreachable!("no arena for values of {size} bytes"),
         }
     }
-    values_only!();
 }

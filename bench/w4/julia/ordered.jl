@@ -26,19 +26,10 @@ end
 ascending(n) = Keys(1:n, 1:n)
 shuffled(n) = Keys(shuffle(MersenneTwister(1), 1:n), shuffle(MersenneTwister(2), 1:n))
 
-function set(c, keys::Keys)
+"Removes all keys, and looks them up."
+@inline function emptied(c, keys::Keys)
     n = length(keys.in)
-    for j in keys.in
-        add!(c, j)
-        add!(c, -j)
-    end
-    right = !has(c, 0)
-    for j in keys.out
-        right &= has(c, j)
-        right &= has(c, -j)
-    end
-    right &= !has(c, n + 1)
-    right &= !has(c, -n - 1)
+    right = !has(c, n + 1) & !has(c, -n - 1)
     for j in keys.out
         right &= has(c, j)
         right &= has(c, -j)
@@ -48,6 +39,19 @@ function set(c, keys::Keys)
         right &= !has(c, -j)
     end
     return right & ended(c)
+end
+
+function set(c, keys::Keys)
+    for j in keys.in
+        add!(c, j)
+        add!(c, -j)
+    end
+    right = !has(c, 0)
+    for j in keys.out
+        right &= has(c, j)
+        right &= has(c, -j)
+    end
+    return right & emptied(c, keys)
 end
 
 # Each key with the same payload, or with its own.
@@ -59,7 +63,6 @@ struct Own{P} end
 @inline (::Own{P})(j) where {P} = filled(P, j)
 
 function dict(c, keys::Keys, payload::F) where {F}
-    n = length(keys.in)
     for j in keys.in
         put!(c, j, payload(j))
         put!(c, -j, payload(-j))
@@ -69,17 +72,7 @@ function dict(c, keys::Keys, payload::F) where {F}
         right &= look(c, j) === payload(j)
         right &= look(c, -j) === payload(-j)
     end
-    right &= !has(c, n + 1)
-    right &= !has(c, -n - 1)
-    for j in keys.out
-        right &= has(c, j)
-        right &= has(c, -j)
-        remove!(c, j)
-        remove!(c, -j)
-        right &= !has(c, j)
-        right &= !has(c, -j)
-    end
-    return right & ended(c)
+    return right & emptied(c, keys)
 end
 
 # Half of the keys are removed first, so that nodes move: the remaining keys must have kept their own data.

@@ -10,8 +10,8 @@ use crate::standard::{dict, map_verbs, set, set_verbs};
 use hashbrown::{HashMap, HashSet};
 use std::hash::BuildHasher;
 
-set!(HashSet<i64, S>, S);
-dict!(HashMap<i64, V, S>, S);
+set!(HashSet<i64, S>, S: BuildHasher);
+dict!(HashMap<i64, V, S>, S: BuildHasher);
 
 impl<S: BuildHasher> Map for HashMap<u64, u64, S> {
     map_verbs!();

@@ -48,9 +48,25 @@ fn random(n: usize) -> Keys {
     Keys { insert_order: shuffled(&keys, 1), remove_order: shuffled(&keys, 2) }
 }
 
+/// Removes all keys, and looks them up.
+macro_rules! emptied {
+    ($c:ident, $keys:ident) => {{
+        let n = $keys.insert_order.len() as i64;
+        let mut right = !$c.has(n + 1) & !$c.has(-n - 1);
+        for &j in &$keys.remove_order {
+            right &= $c.has(j);
+            right &= $c.has(-j);
+            $c.remove(j);
+            $c.remove(-j);
+            right &= !$c.has(j);
+            right &= !$c.has(-j);
+        }
+        right & $c.is_empty()
+    }};
+}
+
 #[inline(never)]
 fn set(c: &mut impl Set, keys: &Keys) -> bool {
-    let n = keys.insert_order.len() as i64;
     for &j in &keys.insert_order {
         c.add(j);
         c.add(-j);
@@ -60,22 +76,11 @@ fn set(c: &mut impl Set, keys: &Keys) -> bool {
         right &= c.has(j);
         right &= c.has(-j);
     }
-    right &= !c.has(n + 1);
-    right &= !c.has(-n - 1);
-    for &j in &keys.remove_order {
-        right &= c.has(j);
-        right &= c.has(-j);
-        c.remove(j);
-        c.remove(-j);
-        right &= !c.has(j);
-        right &= !c.has(-j);
-    }
-    right & c.is_empty()
+    right & emptied!(c, keys)
 }
 
 #[inline(never)]
 fn dict<V>(c: &mut impl Dict<V>, keys: &Keys, value: impl Fn(i64) -> V) -> bool {
-    let n = keys.insert_order.len() as i64;
     for &j in &keys.insert_order {
         c.put(j, value(j));
         c.put(-j, value(-j));
@@ -85,17 +90,7 @@ fn dict<V>(c: &mut impl Dict<V>, keys: &Keys, value: impl Fn(i64) -> V) -> bool 
         right &= c.agrees(j, &value(j));
         right &= c.agrees(-j, &value(-j));
     }
-    right &= !c.has(n + 1);
-    right &= !c.has(-n - 1);
-    for &j in &keys.remove_order {
-        right &= c.has(j);
-        right &= c.has(-j);
-        c.remove(j);
-        c.remove(-j);
-        right &= !c.has(j);
-        right &= !c.has(-j);
-    }
-    right & c.is_empty()
+    right & emptied!(c, keys)
 }
 
 /// Half of the keys are removed first: the remaining ones must have kept their own values.

@@ -87,8 +87,8 @@ pub fn sequences<const P: usize>(rows: &mut Rows<P>) {
 // ---- sets and dictionaries ----
 
 macro_rules! set {
-    ($type:ty $(, $state:ident)?) => {
-        impl$(<$state: BuildHasher>)? Set for $type {
+    ($type:ty $(, $state:ident: $bound:path)?) => {
+        impl$(<$state: $bound>)? Set for $type {
             #[inline(always)]
             fn add(&mut self, key: i64) {
                 self.insert(key);
@@ -110,8 +110,8 @@ macro_rules! set {
 }
 
 macro_rules! dict {
-    ($type:ty $(, $state:ident)?) => {
-        impl<V: PartialEq $(, $state: BuildHasher)?> Dict<V> for $type {
+    ($type:ty $(, $state:ident: $bound:path)?) => {
+        impl<V: PartialEq $(, $state: $bound)?> Dict<V> for $type {
             #[inline(always)]
             fn put(&mut self, key: i64, value: V) {
                 self.insert(key, value);
@@ -139,24 +139,8 @@ macro_rules! dict {
 #[allow(unused_imports)] // where all rivals are left out
 pub(crate) use {dict, set};
 
-set!(BTreeSet<i64>);
-set!(HashSet<i64, S>, S);
-dict!(BTreeMap<i64, V>);
-dict!(HashMap<i64, V, S>, S);
-
-impl Scan for BTreeSet<i64> {
-    #[inline(always)]
-    fn between(&self, low: i64, high: i64) -> i64 {
-        self.range(low..=high).sum()
-    }
-}
-
-impl<V> Scan for BTreeMap<i64, V> {
-    #[inline(always)]
-    fn between(&self, low: i64, high: i64) -> i64 {
-        self.range(low..=high).map(|(key, _)| key).sum()
-    }
-}
+set!(HashSet<i64, S>, S: BuildHasher);
+dict!(HashMap<i64, V, S>, S: BuildHasher);
 
 pub fn sets(rows: &mut Sets) {
     let most = rows.most();
@@ -238,30 +222,54 @@ macro_rules! set_verbs {
     };
 }
 
+/// The traits of `BTreeMap` and `BTreeSet`, which two crates have.
+macro_rules! trees {
+    () => {
+        set!(BTreeSet<i64>);
+        dict!(BTreeMap<i64, V>);
+
+        impl Scan for BTreeSet<i64> {
+            #[inline(always)]
+            fn between(&self, low: i64, high: i64) -> i64 {
+                self.range(low..=high).sum()
+            }
+        }
+
+        impl<V> Scan for BTreeMap<i64, V> {
+            #[inline(always)]
+            fn between(&self, low: i64, high: i64) -> i64 {
+                self.range(low..=high).map(|(key, _)| key).sum()
+            }
+        }
+
+        impl Map for BTreeMap<u64, u64> {
+            map_verbs!();
+            #[inline(always)]
+            fn range(&self, from: u64) -> Option<u64> {
+                Some(sum_pairs(self.range(from..).take(COUNT)))
+            }
+            fn bulk(ascending: &[u64]) -> Option<Self> {
+                Some(ascending.iter().map(|&key| (key, key)).collect())
+            }
+        }
+
+        impl Map for BTreeSet<u64> {
+            set_verbs!();
+            #[inline(always)]
+            fn range(&self, from: u64) -> Option<u64> {
+                Some(sum_keys(self.range(from..).take(COUNT)))
+            }
+            fn bulk(ascending: &[u64]) -> Option<Self> {
+                Some(ascending.iter().copied().collect())
+            }
+        }
+    };
+}
+
 #[allow(unused_imports)]
-pub(crate) use {map_verbs, set_verbs};
+pub(crate) use {map_verbs, set_verbs, trees};
 
-impl Map for BTreeMap<u64, u64> {
-    map_verbs!();
-    #[inline(always)]
-    fn range(&self, from: u64) -> Option<u64> {
-        Some(sum_pairs(self.range(from..).take(COUNT)))
-    }
-    fn bulk(ascending: &[u64]) -> Option<Self> {
-        Some(ascending.iter().map(|&key| (key, key)).collect())
-    }
-}
-
-impl Map for BTreeSet<u64> {
-    set_verbs!();
-    #[inline(always)]
-    fn range(&self, from: u64) -> Option<u64> {
-        Some(sum_keys(self.range(from..).take(COUNT)))
-    }
-    fn bulk(ascending: &[u64]) -> Option<Self> {
-        Some(ascending.iter().copied().collect())
-    }
-}
+trees!();
 
 impl<S: BuildHasher> Map for HashMap<u64, u64, S>
 where

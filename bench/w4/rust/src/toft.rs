@@ -38,6 +38,24 @@ fn housed<C>(make: impl Fn(&'static Arena) -> C) -> Housed<C> {
     Housed { c, _home: home }
 }
 
+/// Methods of a trait, of those that change a collection and of those that read it, as the housed collection has them.
+macro_rules! housed {
+    ($($name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?),*; $($read:ident($($of:ident: $t:ty),*) -> $found:ty),*) => {
+        $(
+            #[inline(always)]
+            fn $name(&mut self, $($arg: $type),*) $(-> $result)? {
+                self.c.$name($($arg),*)
+            }
+        )*
+        $(
+            #[inline(always)]
+            fn $read(&self, $($of: $t),*) -> $found {
+                self.c.$read($($of),*)
+            }
+        )*
+    };
+}
+
 // ---- pools ----
 
 /// A reference to a value, of rows or of columns.
@@ -63,91 +81,46 @@ impl<const REST: usize> First for crate::payload::ValueRef<'_, REST> {
 trait Lies<const REST: usize>: for<'a> FieldLayout<Value<REST>, Ref<'a>: First> {}
 impl<const REST: usize, L: for<'a> FieldLayout<Value<REST>, Ref<'a>: First>> Lies<REST> for L {}
 
-impl<const REST: usize, L: Lies<REST>, K: Key<Value<REST>>, M: Memory> pools::Pool<REST>
-    for Pool<Value<REST>, L, K, M>
-{
-    type Key = K;
+macro_rules! pool {
+    ([$($generics:tt)*] $type:ty, $key:ty) => {
+        impl<const REST: usize, $($generics)*> pools::Pool<REST> for $type {
+            type Key = $key;
 
-    #[inline(always)]
-    fn insert(&mut self, value: Value<REST>) -> K {
-        self.insert(value)
-    }
-    #[inline(always)]
-    fn get(&self, key: K) -> u64 {
-        self.get(key).map_or(0, First::first)
-    }
-    #[inline(always)]
-    fn remove(&mut self, key: K) -> Option<Value<REST>> {
-        self.remove(key)
-    }
-    #[inline(always)]
-    fn sum(&self) -> u64 {
-        self.values().map(First::first).sum()
-    }
-    #[inline(always)]
-    fn clear(&mut self) {
-        self.clear();
-    }
-    #[inline(always)]
-    fn len(&self) -> usize {
-        self.len()
-    }
+            #[inline(always)]
+            fn insert(&mut self, value: Value<REST>) -> $key {
+                self.insert(value)
+            }
+            #[inline(always)]
+            fn get(&self, key: $key) -> u64 {
+                self.get(key).map_or(0, First::first)
+            }
+            #[inline(always)]
+            fn remove(&mut self, key: $key) -> Option<Value<REST>> {
+                self.remove(key)
+            }
+            #[inline(always)]
+            fn sum(&self) -> u64 {
+                self.values().map(First::first).sum()
+            }
+            #[inline(always)]
+            fn clear(&mut self) {
+                self.clear();
+            }
+            #[inline(always)]
+            fn len(&self) -> usize {
+                self.len()
+            }
+        }
+    };
 }
 
-impl<const REST: usize> pools::Pool<REST> for DensePool<Value<REST>> {
-    type Key = Handle<Value<REST>>;
-
-    #[inline(always)]
-    fn insert(&mut self, value: Value<REST>) -> Self::Key {
-        self.insert(value)
-    }
-    #[inline(always)]
-    fn get(&self, key: Self::Key) -> u64 {
-        self.get(key).unwrap().first
-    }
-    #[inline(always)]
-    fn remove(&mut self, key: Self::Key) -> Option<Value<REST>> {
-        self.remove(key)
-    }
-    #[inline(always)]
-    fn sum(&self) -> u64 {
-        self.values().map(|value| value.first).sum()
-    }
-    fn clear(&mut self) {
-        self.clear()
-    }
-    fn len(&self) -> usize {
-        self.len()
-    }
-}
+pool!([L: Lies<REST>, K: Key<Value<REST>>, M: Memory] Pool<Value<REST>, L, K, M>, K);
+pool!([] DensePool<Value<REST>>, Handle<Value<REST>>);
 
 impl<const REST: usize, P: pools::Pool<REST>> pools::Pool<REST> for Housed<P> {
     type Key = P::Key;
-
-    #[inline(always)]
-    fn insert(&mut self, value: Value<REST>) -> P::Key {
-        self.c.insert(value)
-    }
-    #[inline(always)]
-    fn get(&self, key: P::Key) -> u64 {
-        self.c.get(key)
-    }
-    #[inline(always)]
-    fn remove(&mut self, key: P::Key) -> Option<Value<REST>> {
-        self.c.remove(key)
-    }
-    #[inline(always)]
-    fn sum(&self) -> u64 {
-        self.c.sum()
-    }
-    #[inline(always)]
-    fn clear(&mut self) {
-        self.c.clear();
-    }
-    #[inline(always)]
-    fn len(&self) -> usize {
-        self.c.len()
-    }
+    housed!(insert(value: Value<REST>) -> P::Key, remove(key: P::Key) -> Option<Value<REST>>, clear();
+            get(key: P::Key) -> u64, sum() -> u64, len() -> usize);
 }
 
 type Of<const REST: usize, L, K, M = Heap> = Pool<Value<REST>, L, K, M>;
@@ -209,15 +182,7 @@ impl<const P: usize, L: Holds<P>, M: Memory> Front<P> for List<Item<P>, L, M> {
 
 impl<const P: usize, C: Front<P>> Front<P> for Housed<C> {
     type Begin = C::Begin;
-
-    #[inline(always)]
-    fn put(&mut self, begin: &mut C::Begin, item: Item<P>) {
-        self.c.put(begin, item);
-    }
-    #[inline(always)]
-    fn walk(&mut self, begin: C::Begin) -> u64 {
-        self.c.walk(begin)
-    }
+    housed!(put(begin: &mut C::Begin, item: Item<P>), walk(begin: C::Begin) -> u64;);
 }
 
 macro_rules! ends {
@@ -244,18 +209,7 @@ ends!([L: FieldLayout<Item<P>>, M: Memory] Queue<Item<P>, L, M>, push_back, pop_
 ends!([] toft::collections::Vec<'static, Item<P>>, push, pop);
 
 impl<const P: usize, C: Ends<P>> Ends<P> for Housed<C> {
-    #[inline(always)]
-    fn push(&mut self, item: Item<P>) {
-        self.c.push(item);
-    }
-    #[inline(always)]
-    fn pop(&mut self) -> Option<Item<P>> {
-        self.c.pop()
-    }
-    #[inline(always)]
-    fn is_empty(&self) -> bool {
-        self.c.is_empty()
-    }
+    housed!(push(item: Item<P>), pop() -> Option<Item<P>>; is_empty() -> bool);
 }
 
 pub fn sequences<const P: usize>(rows: &mut Sequences<P>) {
@@ -281,42 +235,10 @@ pub fn sequences<const P: usize>(rows: &mut Sequences<P>) {
 
 // ---- sets and dictionaries ----
 
-impl<M: Memory> Set for OrderedSet<i64, M> {
-    #[inline(always)]
-    fn add(&mut self, key: i64) {
-        self.insert(key);
-    }
-    #[inline(always)]
-    fn has(&self, key: i64) -> bool {
-        self.contains(&key)
-    }
-    #[inline(always)]
-    fn remove(&mut self, key: i64) {
-        self.remove(&key);
-    }
-    #[inline(always)]
-    fn is_empty(&self) -> bool {
-        self.is_empty()
-    }
-}
+set!(OrderedSet<i64, M>, M: Memory);
 
 impl<C: Set> Set for Housed<C> {
-    #[inline(always)]
-    fn add(&mut self, key: i64) {
-        self.c.add(key);
-    }
-    #[inline(always)]
-    fn has(&self, key: i64) -> bool {
-        self.c.has(key)
-    }
-    #[inline(always)]
-    fn remove(&mut self, key: i64) {
-        self.c.remove(key);
-    }
-    #[inline(always)]
-    fn is_empty(&self) -> bool {
-        self.c.is_empty()
-    }
+    housed!(add(key: i64), remove(key: i64); has(key: i64) -> bool, is_empty() -> bool);
 }
 
 /// A reference to a payload, of rows or of columns.
@@ -364,26 +286,7 @@ impl<const P: usize, L: for<'a> FieldLayout<Payload<P>, Ref<'a>: Same<P>>, M: Me
 }
 
 impl<V, C: Dict<V>> Dict<V> for Housed<C> {
-    #[inline(always)]
-    fn put(&mut self, key: i64, value: V) {
-        self.c.put(key, value);
-    }
-    #[inline(always)]
-    fn has(&self, key: i64) -> bool {
-        self.c.has(key)
-    }
-    #[inline(always)]
-    fn agrees(&self, key: i64, value: &V) -> bool {
-        self.c.agrees(key, value)
-    }
-    #[inline(always)]
-    fn remove(&mut self, key: i64) {
-        self.c.remove(key);
-    }
-    #[inline(always)]
-    fn is_empty(&self) -> bool {
-        self.c.is_empty()
-    }
+    housed!(put(key: i64, value: V), remove(key: i64); has(key: i64) -> bool, agrees(key: i64, value: &V) -> bool, is_empty() -> bool);
 }
 
 impl Scan for OrderedSet<i64> {
@@ -470,24 +373,7 @@ impl Map for HashMap<'_, u64, u64> {
 }
 
 impl<M: Map> Map for Housed<M> {
-    #[inline(always)]
-    fn insert(&mut self, key: u64) -> bool {
-        self.c.insert(key)
-    }
-    #[inline(always)]
-    fn get(&self, key: u64) -> Option<u64> {
-        self.c.get(key)
-    }
-    #[inline(always)]
-    fn remove(&mut self, key: u64) -> bool {
-        self.c.remove(key)
-    }
-    fn sum(&self) -> u64 {
-        self.c.sum()
-    }
-    fn len(&self) -> usize {
-        self.c.len()
-    }
+    housed!(insert(key: u64) -> bool, remove(key: u64) -> bool; get(key: u64) -> Option<u64>, sum() -> u64, len() -> usize);
 }
 
 pub fn hash_hits(rows: &mut Hashes) {
