@@ -121,6 +121,7 @@ static int toft_os_unmap(void *p, size_t size) {
   (void)size;
   return VirtualFree(p, 0, MEM_RELEASE) != 0;
 }
+static void toft_os_prefer_small_pages(void *p, size_t size) { (void)p, (void)size; }
 static void toft_os_discard(void *p, size_t size) { VirtualAlloc(p, size, MEM_RESET, PAGE_READWRITE); }
 static int toft_os_forget(unsigned char *p, size_t size) {
   size_t front = (size_t)(0 - (uintptr_t)p) & 4095, back = (size_t)((uintptr_t)p + size) & 4095;
@@ -130,6 +131,7 @@ static int toft_os_forget(unsigned char *p, size_t size) {
 static void *toft_os_reserve(size_t size) { return VirtualAlloc(NULL, size, MEM_RESERVE, PAGE_NOACCESS); }
 static int toft_os_commit(void *p, size_t size) { return VirtualAlloc(p, size, MEM_COMMIT, PAGE_READWRITE) != NULL; }
 static int toft_os_decommit(void *p, size_t size) { return VirtualFree(p, size, MEM_DECOMMIT) != 0; }
+static void toft_os_prefer_huge_pages(void *p, size_t size) { (void)p, (void)size; }
 static void toft_os_yield(void) { (void)SwitchToThread(); }
 static size_t toft_os_milliseconds(void) { return (size_t)GetTickCount64(); }
 static const char *toft_os_env(const char *name) { return getenv(name); }
@@ -211,19 +213,35 @@ static void *toft_os_mmap(size_t size, int protection, int flags) {
 }
 static void *toft_os_map(size_t size, int huge) {
   size_t total = toft_os_page(size);
+  unsigned char *p = (unsigned char *)toft_os_mmap(total, PROT_READ | PROT_WRITE, 0);
 #ifdef MADV_HUGEPAGE
-  if (huge && total >= TOFT_HUGE_PAGE) {
-    unsigned char *p = (unsigned char *)toft_os_mmap(total + TOFT_HUGE_PAGE, PROT_READ | PROT_WRITE, 0);
-    if (p == NULL) return NULL;
+  if (!huge || total < TOFT_HUGE_PAGE || p == NULL) return p;
+  if ((uintptr_t)p % TOFT_HUGE_PAGE != 0) {
+    (void)toft_sys_munmap(p, total);
+    if ((p = (unsigned char *)toft_os_mmap(total + TOFT_HUGE_PAGE, PROT_READ | PROT_WRITE, 0)) == NULL) return NULL;
     size_t front = (size_t)(0 - (uintptr_t)p) & (TOFT_HUGE_PAGE - 1);
     if (front != 0) (void)toft_sys_munmap(p, front);
     if (front != TOFT_HUGE_PAGE) (void)toft_sys_munmap(p + front + total, TOFT_HUGE_PAGE - front);
-    (void)toft_sys_madvise(p + front, total, MADV_HUGEPAGE);
-    return p + front;
+    p += front;
   }
+  (void)toft_sys_madvise(p, total, MADV_HUGEPAGE);
 #endif
   (void)huge;
-  return toft_os_mmap(total, PROT_READ | PROT_WRITE, 0);
+  return p;
+}
+static int toft_os_populate(void *p, size_t size) {
+#ifdef __linux__
+  return toft_sys_madvise(p, size, 23) == 0;
+#else
+  return (void)p, (void)size, 0;
+#endif
+}
+static void toft_os_prefer_small_pages(void *p, size_t size) {
+#ifdef MADV_NOHUGEPAGE
+  (void)toft_sys_madvise(p, size, MADV_NOHUGEPAGE);
+#else
+  (void)p, (void)size;
+#endif
 }
 static int toft_os_unmap(void *p, size_t size) {
   size = toft_os_page(size);
@@ -261,6 +279,13 @@ static int toft_os_decommit(void *p, size_t size) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   if (toft_sys_madvise(p, size, MADV_DONTNEED) == 0 && toft_sys_mprotect(p, size, PROT_NONE) == 0) return 1;
   return toft_sys_mmap(p, size, PROT_NONE, flags, -1, 0) != MAP_FAILED;
+}
+static void toft_os_prefer_huge_pages(void *p, size_t size) {
+#ifdef MADV_HUGEPAGE
+  if (size >= TOFT_HUGE_PAGE) (void)toft_sys_madvise(p, size, MADV_HUGEPAGE);
+#else
+  (void)p, (void)size;
+#endif
 }
 static void toft_os_yield(void) { (void)sched_yield(); }
 static size_t toft_os_milliseconds(void) {
@@ -1052,8 +1077,48 @@ size_t toft_held_bytes(void) { return TOFT_LOAD(&toft_held); }
 #define TOFT_HELD_MORE(bytes) ((void)(bytes))
 #define TOFT_HELD_LESS(bytes) ((void)(bytes))
 #endif
-static void *toft_page_map(size_t size) {
-  void *p = toft_os_map(size, 1);
+#if defined(MADV_HUGEPAGE) && !defined(TOFT_OMIT_PAGE_CACHE)
+#define TOFT_FRESH_SLOW 1000000
+#define TOFT_FRESH_LEAST (8 * TOFT_HUGE_PAGE)
+#define TOFT_FRESH_MOST (64 * TOFT_HUGE_PAGE)
+#define TOFT_FRESH_POPULATED (16 * TOFT_HUGE_PAGE)
+static struct {
+  size_t mapped;
+  size_t small;
+  size_t after;
+  size_t is_refused;
+} toft_fresh;
+static void toft_fresh_measured(int slow) {
+  size_t after = slow ? toft_max(TOFT_FRESH_LEAST, 2 * TOFT_LOAD(&toft_fresh.after)) : 0;
+  TOFT_STORE(&toft_fresh.after, toft_min(after, TOFT_FRESH_MOST));
+  TOFT_STORE(&toft_fresh.small, toft_min(after, TOFT_FRESH_MOST));
+}
+static void *toft_fresh_map(void) {
+  size_t size = TOFT_HUGE_PAGE, small = TOFT_LOAD(&toft_fresh.small), mapped = TOFT_ADD(&toft_fresh.mapped, size);
+  int huge = small == 0 && mapped > size;
+  unsigned char *p = (unsigned char *)toft_os_map(size, huge);
+  if (p == NULL) return NULL;
+  if (huge) {
+    uint64_t began = toft_os_nanoseconds();
+    *(volatile unsigned char *)p = 0;
+    toft_fresh_measured(toft_os_nanoseconds() - began > TOFT_FRESH_SLOW);
+  }
+  if (small != 0) {
+    TOFT_STORE(&toft_fresh.small, small - toft_min(small, size));
+    toft_os_prefer_small_pages(p, size);
+  }
+  if (mapped <= TOFT_FRESH_POPULATED || TOFT_LOAD(&toft_fresh.is_refused)) return p;
+  if (!toft_os_populate(p, size))
+    TOFT_STORE(&toft_fresh.is_refused, 1);
+  else if (small != 0)
+    toft_os_prefer_huge_pages(p, size);
+  return p;
+}
+#else
+static void *toft_fresh_map(void) { return toft_os_map(TOFT_HUGE_PAGE, 1); }
+#endif
+static void *toft_page_map(size_t size, int is_filled) {
+  void *p = is_filled ? toft_fresh_map() : toft_os_map(size, 1);
   if (p != NULL) TOFT_HELD_MORE(size);
   return p;
 }
@@ -1214,11 +1279,11 @@ TOFT_COLD void toft_page_cache_age(void) {
 }
 static TOFT_COLD void *toft_page_cache_map(size_t size) {
   int half = TOFT_OS_CAN_SPLIT && size == TOFT_HUGE_PAGE / 2 && toft_page_limit() >= TOFT_HUGE_PAGE / 2;
-  unsigned char *p = half ? (unsigned char *)toft_page_map(TOFT_HUGE_PAGE) : NULL;
-  if (p == NULL) half = 0, p = (unsigned char *)toft_page_map(size);
+  unsigned char *p = half ? (unsigned char *)toft_page_map(TOFT_HUGE_PAGE, 1) : NULL;
+  if (p == NULL) half = 0, p = (unsigned char *)toft_page_map(size, 0);
   if (p == NULL) {
     toft_page_cache_drop();
-    if ((p = (unsigned char *)toft_page_map(size)) == NULL) return NULL;
+    if ((p = (unsigned char *)toft_page_map(size, 0)) == NULL) return NULL;
   }
   toft_page_cache_arm_fork();
   toft_page_count(size);

@@ -100,21 +100,60 @@ static int is_huge(const void *p) {
   return huge;
 }
 
-/* docs/sources.md: by default, from 1 MiB on. */
-static void blocks_of_1_mib_are_in_huge_pages(void **state) {
-  static const size_t sizes[] = {TOFT_MIB, 3 * TOFT_MIB, 40 * TOFT_MIB};
+/* Whether the last page of a huge page is present. */
+static int is_present(unsigned char *p) {
+  unsigned char present = 0;
+  assert_int_equal(mincore(p + TOFT_HUGE_PAGE - 4096, 4096, &present), 0);
+  return present & 1;
+}
+
+static void slow_touches_in_a_row_double(void **state) {
+  static const size_t small[] = {16, 32, 64, 128, 128};
+  (void)state;
+  for (int again = 0; again < 2; again++) {
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
+      toft_fresh_measured(1);
+      assert_int_equal(toft_fresh.small, small[i] * TOFT_MIB);
+    }
+    toft_fresh_measured(0);
+    assert_int_equal(toft_fresh.small, 0);
+  }
+}
+
+/* The first bytes of a process, and those after a slow touch, have small pages, which are present from 32 MiB on. */
+static void huge_pages_are_used_where_they_are_cheap(void **state) {
+  static const struct {
+    size_t mapped, small, is_refused;
+    int huge, present;
+  } cases[] = {{0, 0, 0, 0, 0},  {2, 0, 0, 1, -1}, {2, 6, 0, 0, 0},
+               {32, 6, 0, 1, 1}, {32, 6, 1, 0, 0}, {32, 0, 0, 1, 1}};
   (void)state;
   empty_table();
   void *probe = mmap(NULL, 4 * TOFT_MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   assert_ptr_not_equal(probe, MAP_FAILED);
   int shown = madvise(probe, 4 * TOFT_MIB, MADV_HUGEPAGE) == 0 && is_huge(probe) == 1;
+  int populates = toft_os_populate(probe, 4096);
   (void)munmap(probe, 4 * TOFT_MIB);
   if (!shown) skip();
-  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    void *p = toft_heap()->take(toft_heap(), sizes[i]);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    if (cases[i].present == 1 && !populates) continue;
+    memset(&toft_fresh, 0, sizeof toft_fresh);
+    toft_fresh.mapped = cases[i].mapped * TOFT_MIB;
+    toft_fresh.small = cases[i].small * TOFT_MIB;
+    toft_fresh.is_refused = cases[i].is_refused;
+    unsigned char *p = (unsigned char *)toft_heap()->take(toft_heap(), TOFT_MIB); /* the other half is in the cache */
+    assert_non_null(p);
+    assert_int_equal(is_huge(p), cases[i].huge);
+    if (cases[i].present >= 0) assert_int_equal(is_present(p), cases[i].present);
+    if (cases[i].small != 0) assert_int_equal(toft_fresh.small, 4 * TOFT_MIB);
+    toft_heap()->put(toft_heap(), p, TOFT_MIB);
+    toft_cache_trim();
+  }
+  for (size_t size = 3; size <= 40; size += 37) { /* docs/sources.md: larger blocks have huge pages */
+    void *p = toft_heap()->take(toft_heap(), size * TOFT_MIB);
     assert_non_null(p);
     assert_int_equal(is_huge(p), 1);
-    toft_heap()->put(toft_heap(), p, sizes[i]);
+    toft_heap()->put(toft_heap(), p, size * TOFT_MIB);
   }
   toft_cache_trim();
 }
@@ -122,11 +161,10 @@ static void blocks_of_1_mib_are_in_huge_pages(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_smallest_range_serves),
-      cmocka_unit_test(neighbours_join),
+      cmocka_unit_test(the_smallest_range_serves),    cmocka_unit_test(neighbours_join),
       cmocka_unit_test(two_windows_are_kept),
 #ifdef MADV_HUGEPAGE
-      cmocka_unit_test(blocks_of_1_mib_are_in_huge_pages),
+      cmocka_unit_test(slow_touches_in_a_row_double), cmocka_unit_test(huge_pages_are_used_where_they_are_cheap),
 #endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

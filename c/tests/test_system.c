@@ -81,7 +81,7 @@ static void pages_that_cannot_be_unmapped(void **state) {
   (void)state;
   for (int returns = 0; returns <= 1; returns++) {
     no_order();
-    unsigned char *p = (unsigned char *)toft_page_map(MIB);
+    unsigned char *p = (unsigned char *)toft_page_map(MIB, 0);
     assert_non_null(p);
     *p = 1;
     size_t held = held_bytes;
@@ -96,6 +96,30 @@ static void pages_that_cannot_be_unmapped(void **state) {
     assert_int_equal(*p, !returns);
     assert_int_equal(ordered_munmap(p, MIB), 0);
   }
+}
+
+/* A system that makes no pages present is not called for it again. */
+static void pages_that_cannot_be_made_present(void **state) {
+  (void)state;
+  no_order();
+  toft_fresh.is_refused = 0;
+  toft_fresh.mapped = TOFT_FRESH_POPULATED;
+  toft_fresh.small = 8 * TOFT_HUGE_PAGE;
+  for (size_t calls = 2; calls >= 1; calls--) { /* small pages; present ones, the first time */
+    memset(calls_made, 0, sizeof calls_made);
+    order.active = 1;
+    order.kind = CALL_madvise;
+    order.error = EINVAL;
+    order.from = calls;
+    order.until = SIZE_MAX;
+    unsigned char *p = (unsigned char *)toft_page_map(TOFT_HUGE_PAGE, 1);
+    order.active = 0;
+    assert_non_null(p);
+    assert_int_equal(calls_made[CALL_madvise], calls);
+    p[0] = p[TOFT_HUGE_PAGE - 1] = 1;
+    toft_page_unmap(p, TOFT_HUGE_PAGE);
+  }
+  memset(&toft_fresh, 0, sizeof toft_fresh);
 }
 
 /* ---- default sizes ---- */
@@ -142,6 +166,7 @@ int main(void) {
       cmocka_unit_test(each_call_fails),
       cmocka_unit_test(a_process_ends_at_each_call),
       cmocka_unit_test(pages_that_cannot_be_unmapped),
+      cmocka_unit_test(pages_that_cannot_be_made_present),
       cmocka_unit_test(a_default_maximum_becomes_less),
       cmocka_unit_test(a_small_recycler_maps_little),
   };

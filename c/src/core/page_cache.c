@@ -18,10 +18,12 @@
 #include "../platform/atomic.c"
 #include "../platform/held.c"
 #include "../platform/os.c"
+#include "first_touch.c"
 #include "idle_account.c"
 
-static void *toft_page_map(size_t size) {
-  void *p = toft_os_map(size, 1);
+/* is_filled: size is that of a huge page, see first_touch.c. */
+static void *toft_page_map(size_t size, int is_filled) {
+  void *p = is_filled ? toft_fresh_map() : toft_os_map(size, 1);
   if (p != NULL) TOFT_HELD_MORE(size);
   return p;
 }
@@ -31,7 +33,7 @@ static void toft_page_unmap(void *p, size_t size) {
 }
 
 #ifdef TOFT_OMIT_PAGE_CACHE /* also where there are no pages and no clock */
-static void *toft_page_cache_take(size_t size) { return toft_page_map(size); }
+static void *toft_page_cache_take(size_t size) { return toft_page_map(size, 0); }
 static void toft_page_cache_put(void *p, size_t size) { toft_page_unmap(p, size); }
 void toft_page_cache_age(void) {}
 static void toft_page_cache_drop(void) {}
@@ -254,11 +256,11 @@ TOFT_COLD void toft_page_cache_age(void) {
 /* Maps pages. With half a huge page the other half is mapped too, and goes to the cache. */
 static TOFT_COLD void *toft_page_cache_map(size_t size) {
   int half = TOFT_OS_CAN_SPLIT && size == TOFT_HUGE_PAGE / 2 && toft_page_limit() >= TOFT_HUGE_PAGE / 2;
-  unsigned char *p = half ? (unsigned char *)toft_page_map(TOFT_HUGE_PAGE) : NULL;
-  if (p == NULL) half = 0, p = (unsigned char *)toft_page_map(size);
+  unsigned char *p = half ? (unsigned char *)toft_page_map(TOFT_HUGE_PAGE, 1) : NULL;
+  if (p == NULL) half = 0, p = (unsigned char *)toft_page_map(size, 0);
   if (p == NULL) { /* the process may be at a limit of memory */
     toft_page_cache_drop();
-    if ((p = (unsigned char *)toft_page_map(size)) == NULL) return NULL;
+    if ((p = (unsigned char *)toft_page_map(size, 0)) == NULL) return NULL;
   }
   toft_page_cache_arm_fork();
   toft_page_count(size);

@@ -166,23 +166,33 @@ static void *toft_os_mmap(size_t size, int protection, int flags) {
   return p == MAP_FAILED ? NULL : p;
 }
 
-/* Huge pages need an aligned mapping: maps one huge page more and cuts off both ends, whose pages take no memory if
- * that fails. */
+/* Huge pages need an aligned mapping. Where the system does not choose one, this maps one huge page more and cuts off
+ * both ends; what cannot be unmapped has no pages. */
 static void *toft_os_map(size_t size, int huge) {
   size_t total = toft_os_page(size);
+  unsigned char *p = (unsigned char *)toft_os_mmap(total, PROT_READ | PROT_WRITE, 0);
 #ifdef MADV_HUGEPAGE
-  if (huge && total >= TOFT_HUGE_PAGE) {
-    unsigned char *p = (unsigned char *)toft_os_mmap(total + TOFT_HUGE_PAGE, PROT_READ | PROT_WRITE, 0);
-    if (p == NULL) return NULL;
+  if (!huge || total < TOFT_HUGE_PAGE || p == NULL) return p;
+  if ((uintptr_t)p % TOFT_HUGE_PAGE != 0) {
+    (void)toft_sys_munmap(p, total);
+    if ((p = (unsigned char *)toft_os_mmap(total + TOFT_HUGE_PAGE, PROT_READ | PROT_WRITE, 0)) == NULL) return NULL;
     size_t front = (size_t)(0 - (uintptr_t)p) & (TOFT_HUGE_PAGE - 1);
     if (front != 0) (void)toft_sys_munmap(p, front);
     if (front != TOFT_HUGE_PAGE) (void)toft_sys_munmap(p + front + total, TOFT_HUGE_PAGE - front);
-    (void)toft_sys_madvise(p + front, total, MADV_HUGEPAGE); /* advisory */
-    return p + front;
+    p += front;
   }
+  (void)toft_sys_madvise(p, total, MADV_HUGEPAGE); /* advisory */
 #endif
   (void)huge;
-  return toft_os_mmap(total, PROT_READ | PROT_WRITE, 0);
+  return p;
+}
+/* Makes pages present. 0: refused, as before Linux 5.14. */
+static int toft_os_populate(void *p, size_t size) {
+#ifdef __linux__
+  return toft_sys_madvise(p, size, 23 /* MADV_POPULATE_WRITE */) == 0;
+#else
+  return (void)p, (void)size, 0;
+#endif
 }
 static void toft_os_prefer_small_pages(void *p, size_t size) {
 #ifdef MADV_NOHUGEPAGE

@@ -1,0 +1,62 @@
+/* The first touch of mapped pages, which costs a program that runs once more than its allocations do.
+ *
+ * A huge page costs a fifth of the same memory in small pages, or eight times as much, where the host of a virtual
+ * machine has to provide it first. Such pages follow each other, so the time of each first touch is measured, and after
+ * a slow one the next mappings have small pages. So has the first mapping of a process, whose end a short program does
+ * not reach. Small pages are made present together, which saves faults, once a mapping more or less is a small part of
+ * what the process has used; the system may join them into huge pages later.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_CORE_FIRST_TOUCH_C
+#define TOFT_CORE_FIRST_TOUCH_C
+
+#include "../platform/atomic.c"
+#include "../platform/os.c"
+#include "policy.c"
+
+#if defined(MADV_HUGEPAGE) && !defined(TOFT_OMIT_PAGE_CACHE)
+#define TOFT_FRESH_SLOW 1000000                    /* nanoseconds for a huge page */
+#define TOFT_FRESH_LEAST (8 * TOFT_HUGE_PAGE)      /* bytes in small pages after a slow one; doubled by each, up to */
+#define TOFT_FRESH_MOST (64 * TOFT_HUGE_PAGE)      /* this */
+#define TOFT_FRESH_POPULATED (16 * TOFT_HUGE_PAGE) /* bytes mapped before small pages are made present */
+
+static struct {
+  size_t mapped;     /* bytes; never falls */
+  size_t small;      /* bytes that have small pages next */
+  size_t after;      /* `small` after the last slow touch; 0 after a fast one */
+  size_t is_refused; /* the system makes no pages present */
+} toft_fresh;        /* atomic; a change that another thread overwrites does no harm */
+
+/* After the first touch of a huge page. */
+static void toft_fresh_measured(int slow) {
+  size_t after = slow ? toft_max(TOFT_FRESH_LEAST, 2 * TOFT_LOAD(&toft_fresh.after)) : 0;
+  TOFT_STORE(&toft_fresh.after, toft_min(after, TOFT_FRESH_MOST));
+  TOFT_STORE(&toft_fresh.small, toft_min(after, TOFT_FRESH_MOST));
+}
+
+/* Maps a huge page that blocks of a growing arena will probably fill. */
+static void *toft_fresh_map(void) {
+  size_t size = TOFT_HUGE_PAGE, small = TOFT_LOAD(&toft_fresh.small), mapped = TOFT_ADD(&toft_fresh.mapped, size);
+  int huge = small == 0 && mapped > size; /* with this one */
+  unsigned char *p = (unsigned char *)toft_os_map(size, huge);
+  if (p == NULL) return NULL;
+  if (huge) {
+    uint64_t began = toft_os_nanoseconds();
+    *(volatile unsigned char *)p = 0;
+    toft_fresh_measured(toft_os_nanoseconds() - began > TOFT_FRESH_SLOW);
+  }
+  if (small != 0) {
+    TOFT_STORE(&toft_fresh.small, small - toft_min(small, size));
+    toft_os_prefer_small_pages(p, size);
+  }
+  if (mapped <= TOFT_FRESH_POPULATED || TOFT_LOAD(&toft_fresh.is_refused)) return p;
+  if (!toft_os_populate(p, size))
+    TOFT_STORE(&toft_fresh.is_refused, 1);
+  else if (small != 0)
+    toft_os_prefer_huge_pages(p, size);
+  return p;
+}
+#else
+static void *toft_fresh_map(void) { return toft_os_map(TOFT_HUGE_PAGE, 1); }
+#endif
+
+#endif
