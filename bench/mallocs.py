@@ -77,10 +77,13 @@ BUILT = {
 
 
 def build(bench):
-    """Adds the built ones to those found, in place of Debian's mimalloc. Programs that open libmimalloc.so.2 find it."""
+    """Adds the built ones to those found, in place of Debian's mimalloc. Programs that open libmimalloc.so.2 find it. MIMALLOC, in
+    the environment: a checkout that is measured too."""
     vendored, why = cargo.vendor(bench, "mallocs")
     place = os.path.join(bench.build, "mallocs")
-    for name, (file, how, below, version_file, pattern) in BUILT.items():
+    checkout = os.environ.get("MIMALLOC")
+    built = {"mimalloc checkout": ("libmimalloc-checkout.so", build_mimalloc, os.path.abspath(checkout), *MI_VERSION)} if checkout else {}
+    for name, (file, how, below, version_file, pattern) in {**BUILT, **built}.items():
         if vendored is None:
             bench.leave_out(name, why)
             continue

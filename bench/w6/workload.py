@@ -1,26 +1,33 @@
 """W6: the trees of two parsers, those of examples/documents, and the results of a plugin, those of examples/plugin, in memory
-of each malloc and in arenas.
+of each malloc and in arenas; and programs that run once.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
 import os
+import sys
 
 import program_rows
-from program_rows import CLEARLY, EXTRAS, compilers, programs, programs_of, within  # noqa: F401
+from program_rows import CLEARLY, compilers, programs, programs_of, within  # noqa: F401
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import once  # noqa: E402
 
 GROUP = None
+EXTRAS = dict(program_rows.EXTRAS, user="ns", system="ns", **{"least system": "ns", "most system": "ns"})
 
 
 def build(bench):
     try:
         bench.w6 = [program_rows.example(name).program(os.path.join(bench.build, "w6", name), bench.cc)
-                    for name in ("documents", "plugin")]
+                    for name in ("documents", "plugin") if bench.only in ("", name)]
+        bench.once = once.build(bench)
     except programs.Failure as failure:
         bench.stop("W6: %s" % failure)
 
 
 def rows(bench):
-    return program_rows.rows("W6", bench.w6, bench)
+    runs_once = not bench.littered and bench.only in ("", "once")
+    return program_rows.rows("W6", bench.w6, bench) + (once.rows(bench) if runs_once else [])
 
 
 def here(_):
@@ -34,4 +41,5 @@ def all_marks(tables):
             case = "%s, %s" % (name, what)
             if case in t.cases:
                 yield within(t, case, limit)
+    yield from once.marks(t)
     yield from program_rows.served_marks(t)
