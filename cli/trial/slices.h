@@ -6,7 +6,7 @@
 
 #include "budget.h"
 
-enum { SLICES = 512, SMALL_PAGES = 2 << 20 };
+enum { SLICES = 512 };
 
 /* Objects are multiples of UNIT bytes. One of at most SMALL has nothing before it, as in a rewrite that calls the arena: its
  * size is in a table beside the slices, in units. A larger one has its size in the HEADER bytes before it. */
@@ -18,6 +18,7 @@ enum slice_state { UNUSED, IN_USE, LEFT };
 typedef struct slice {
   toft_region *region;
   toft_arena *arena;
+  size_t ready; /* bytes whose pages are prepared */
   int64_t live; /* objects, without those that the owner counts */
   int state;
 } slice;
@@ -80,14 +81,16 @@ static unsigned char *align_object(unsigned char *p, size_t size, size_t align) 
 static int reserve_slices(void) {
   if (memory_limit() != SIZE_MAX) return 0;
   for (unsigned bits = 39; bits >= 36; bits -= 3) {
-    void *p = mmap(NULL, (size_t)1 << bits, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t size = ((size_t)1 << bits) + TOFT_HUGE_PAGE;
+    void *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) continue;
-    void *table = mmap(NULL, ((size_t)1 << bits) / UNIT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t units = ((size_t)1 << bits) / UNIT;
+    void *table = mmap(NULL, units, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (table == MAP_FAILED) {
-      munmap(p, (size_t)1 << bits);
+      munmap(p, size);
       continue;
     }
-    A.start = (uintptr_t)p;
+    A.start = (uintptr_t)toft_round((uintptr_t)p, TOFT_HUGE_PAGE);
     A.table = (unsigned char *)table;
     A.shift = bits - 9;
     A.size = (size_t)1 << bits;
@@ -97,7 +100,7 @@ static int reserve_slices(void) {
   return 0;
 }
 
-/* An arena in its slice, with large pages beyond the first ones, as blocks of 1 MiB have in other arenas. */
+/* An arena in its slice. */
 static int make_arena(slice *s, size_t i) {
   if (S.sandbox || A.used >= A.budget) return 0;
   toft_region_options options = TOFT_REGION_OPTIONS;
@@ -106,8 +109,8 @@ static int make_arena(slice *s, size_t i) {
   if (mprotect(entry_of(options.memory), options.max / UNIT, PROT_READ | PROT_WRITE) != 0 ||
       mprotect(options.memory, options.max, PROT_READ | PROT_WRITE) != 0)
     return 0;
-  (void)madvise((char *)options.memory + SMALL_PAGES, options.max - SMALL_PAGES, MADV_HUGEPAGE);
   s->region = toft_region_create(&options);
+  s->ready = TOFT_HUGE_PAGE;
   s->arena = s->region != NULL ? toft_region_arena(s->region) : NULL;
   return s->arena != NULL;
 }
@@ -117,6 +120,9 @@ static void *allocate_in(slice *s, size_t size) {
   size_t before = (size_t)(s->region->high - s->region->base);
   size_t left = A.budget > A.used ? (A.budget - A.used) / PAGE * PAGE : 0;
   s->region->control->max = toft_min((size_t)1 << A.shift, before + left);
+  /* Pages are prepared as those of the blocks of other arenas are. */
+  for (; s->ready < toft_min(before + TOFT_CAP, s->region->control->max); s->ready += TOFT_HUGE_PAGE)
+    (void)toft_fresh_map(s->region->base + s->ready);
   void *p = make_object(s->arena, size);
   A.used += (size_t)(s->region->high - s->region->base) - before;
   return p;

@@ -110,8 +110,9 @@ static void note_site(uint32_t i, uint64_t ra, uint64_t sp, uint32_t leaf) {
     path = hash;
     path_beginning = beginning;
   }
-  if (frame == 0 ||
-      (!is_listed(TRIAL_PATH, path) && (is_listed(TRIAL_NO_PATH, path) || !is_listed(TRIAL_BEGINNING, path_beginning))))
+  int has_all = F.file->least_freed == UINT64_MAX && F.file->live != 0;
+  if (frame == 0 || (!has_all && !is_listed(TRIAL_PATH, path) &&
+                     (is_listed(TRIAL_NO_PATH, path) || !is_listed(TRIAL_BEGINNING, path_beginning))))
     return;
   S.sites[i].frame = frame;
 }

@@ -197,7 +197,8 @@ impl Paths {
     }
 
     fn of(&self, resets: Resets, is_in_arena: impl Fn(&Path) -> bool) -> Scoped {
-        let site = |(&at, path): (&u16, &u64)| at != NO_OWNER && self.sums.get(path).is_some_and(&is_in_arena);
+        let unseen = Path::default(); // of sites that free only
+        let site = |(&at, path): (&u16, &u64)| at != NO_OWNER && is_in_arena(self.sums.get(path).unwrap_or(&unseen));
         Scoped { at: self.at.clone(), in_arena: self.at.iter().zip(&self.path).map(site).collect(), resets }
     }
 

@@ -92,7 +92,9 @@ impl Trial {
         bytes[12..16].copy_from_slice(&(hashes.len() as u32).to_ne_bytes());
         bytes[16..24].copy_from_slice(&((BURST_SECONDS * recording.ticks) as u64).to_ne_bytes());
         let (live, freed) = match objects.resets {
-            Resets::Never => (0, u64::MAX),
+            Resets::Never => {
+                (objects.at.iter().zip(&objects.in_arena).all(|(&at, &is_in)| is_in || at == NO_OWNER).into(), u64::MAX)
+            }
             Resets::At { live, freed } => (live, freed),
         };
         bytes[72..80].copy_from_slice(&live.to_ne_bytes());
