@@ -236,6 +236,22 @@ TYPED_TEST(Recycling, BeyondTheCountUpstreamIsCalled) {
   for (void *p : all) r.deallocate(p, 1000, 8);
 }
 
+// What the page of ArenaMR shows.
+TYPED_TEST(Recycling, ItsBlocksAreUsedAgain) {
+  test::upstream up;
+  TypeParam r(10, 10'000, &up);
+  std::pmr::vector<int> kept(1, 123, &r);
+  std::size_t before = up.calls;
+  for (int round = 0; round < 1000; round++) {
+    std::pmr::vector<int> v(&r);
+    for (int i = 0; i < 1000; i++) v.push_back(i);
+    EXPECT_EQ(v.back(), 999);
+  }
+  EXPECT_EQ(up.calls, before);  // 8 MB went through 100 kB
+  std::pmr::vector<int> large(100'000, 7, &r);
+  EXPECT_EQ(up.calls, before + 1);
+}
+
 TYPED_TEST(Recycling, NoSuchCount) {
   EXPECT_THROW(TypeParam(0, 100), std::invalid_argument);
   EXPECT_THROW(TypeParam(100, 0), std::invalid_argument);
