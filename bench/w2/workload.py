@@ -17,12 +17,11 @@ RIVALS = {"bumpalo": "bumpalo", "bump-scope": "bump-scope", "blink-alloc": "blin
           "multitude": "multitude", "typed-arena": "typed-arena", "mimalloc": "mimalloc",
           "jemalloc": "tikv-jemallocator", "snmalloc": "snmalloc-rs"}
 WITH = {"bumpalo-herd": "bumpalo-herd"}  # comes with another's feature
-HEAPS = ["Box", "malloc", "mimalloc", "jemalloc", "snmalloc"]
+HEAPS = ["malloc", "mimalloc", "jemalloc", "snmalloc"]
 PROGRAM = Program("W2", "w2", HERE, RIVALS)
 
 GROUP = None
-EXTRAS = {"bytes": "B", "waste": "", "faults": "", "slowest": "ns", "resident": "B", "in_use": "B", "home": "B", "kept": "B",
-          "spares": "B", "cache": "B"}
+EXTRAS = {"bytes": "B", "waste": "", "faults": "", "slowest": "ns"}
 
 
 def compilers(bench):
@@ -40,7 +39,7 @@ def rows(bench):
         name = re.split(r"[<,\s]", row["contender"])[0]
         if name in have:
             row["version"] = have[name]
-        if row["case"].startswith("watched") or row["unit"] == "B":  # the cost of diagnostics; bytes held
+        if row["case"].startswith("watched"):  # the cost of diagnostics
             row["aside"] = True
     return found
 

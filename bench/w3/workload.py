@@ -36,8 +36,7 @@ CONTENDERS = {"toft-typed": "toft typed", "toft-untyped": "toft untyped", "toft-
               "floor_cursor": "floor_cursor", "floor_mem": "floor_mem", "floor_pool": "floor sync.Pool",
               "floor_call": "floor cgo call", "raw": "raw cgo", "cgoparam": "cgoparam",
               "pool-bump": "sync.Pool + bump", "ristretto": "ristretto z",
-              "heap": "Go heap", "slabs": "sync.Pool of slabs",
-              "go-arena": "Go's arena"}
+              "heap": "Go heap", "slabs": "sync.Pool of slabs"}
 # contender: its module. Each can be left out, by the build tag without_NAME.
 MODULES = {"cgoparam": "github.com/CannibalVox/cgoparam", "ristretto": "github.com/dgraph-io/ristretto/v2"}
 
@@ -73,9 +72,6 @@ def build(bench):
         if done.returncode != 0:
             bench.leave_out(name, "%s: %s" % (MODULES[name], last_line(done.stderr)))
             tags.append("without_" + name)
-    if "arenas" not in os.environ.get("GOEXPERIMENT", "").split(","):
-        # the rows need an experiment of the toolchain that is off: not a missing rival
-        bench.left_out["go-arena"] = "Go's own arenas need GOEXPERIMENT=arenas in the environment"
     done = go(bench, "test", "-c", "-overlay", overlay, "-tags", ",".join(tags), "-o", program(bench), ".")
     if done.returncode != 0:
         bench.stop("w3 cannot be built:\n" + done.stderr)

@@ -68,7 +68,7 @@ def rows(bench):
             if "left_out" not in said:
                 found.append(said)
             elif k == 0:
-                # Packages of the language's own registry, which may be unavailable: not an error in CI.
+                # A checkout that is not there is no error in CI.
                 bench.left_out[said["left_out"]] = said["why"]
                 print("bench: left out: %(left_out)s: %(why)s" % said, file=sys.stderr)
     if any(process.wait() != 0 for process in running):

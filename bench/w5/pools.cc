@@ -1,4 +1,4 @@
-/* W5, pools: slots of 48 bytes, inserted, removed, looked up and walked; and one column of a structure of arrays.
+/* W5, pools: slots of 48 bytes, inserted, removed, looked up and walked.
  *     pools [--quick]
  * Writes one JSON object a row to stdout. All contenders are in this process, and take turns in rounds of changing
  * order.
@@ -6,7 +6,7 @@
  * All contenders write the same 48 bytes for each value, and every sum is checked. `toft_pool` is toft::pool without
  * options, `toft_c_pool` the C calls. `model_freelist_scan` is a usual manual solution: a vector of slots with the
  * index of the next free one and a flag, walked slot by slot; its handles are indexes, and stale ones cannot be
- * detected. Handles of the lists are iterators, which are not checked at all.
+ * detected. Handles of the list are iterators, which are not checked at all.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define TOFT_IMPLEMENTATION
 #include "toft/pool.hpp"
@@ -20,14 +20,8 @@
 #include <numeric>
 #include <random>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
-
-#if __has_include(<boost/pool/pool_alloc.hpp>)
-#include <boost/pool/pool_alloc.hpp>
-#define HAVE_BOOST_POOL 1
-#endif
 
 namespace {
 
@@ -132,10 +126,10 @@ struct model_contender {
   }
 };
 
-template <class List>
-struct list_of {
-  using handle = typename List::iterator;
-  List list;
+struct list_contender {
+  static constexpr const char *name = "std::list";
+  using handle = std::list<item>::iterator;
+  std::list<item> list;
   handle insert(std::uint64_t i) { return list.emplace(list.end(), i); }
   void remove(handle h) { list.erase(h); }
   const item *get(handle h) const { return &*h; }
@@ -146,39 +140,6 @@ struct list_of {
   }
   std::size_t size() const { return list.size(); }
   void clear() { list.clear(); }
-};
-struct list_contender : list_of<std::list<item>> {
-  static constexpr const char *name = "std::list";
-};
-#ifdef HAVE_BOOST_POOL
-struct boost_contender
-    : list_of<std::list<item, boost::fast_pool_allocator<item, boost::default_user_allocator_new_delete,
-                                                         boost::details::pool::null_mutex>>> {
-  static constexpr const char *name = "boost::fast_pool list";
-};
-#endif
-
-struct map_contender {
-  static constexpr const char *name = "std::unordered_map";
-  using handle = std::uint32_t;
-  std::unordered_map<handle, item> map;
-  handle next = 0;
-  handle insert(std::uint64_t i) {
-    map.emplace(++next, i);
-    return next;
-  }
-  void remove(handle h) { map.erase(h); }
-  const item *get(handle h) const {
-    auto it = map.find(h);
-    return it != map.end() ? &it->second : nullptr;
-  }
-  std::uint64_t sum() const {
-    std::uint64_t s = 0;
-    for (const auto &i : map) s += i.second.word[0];
-    return s;
-  }
-  std::size_t size() const { return map.size(); }
-  void clear() { map.clear(); }
 };
 
 /* ---- rows ---- */
@@ -341,13 +302,8 @@ int main(int argc, char **argv) {
   std::shuffle(shuffled.begin(), shuffled.end(), random);
   picks.resize(2 * count);
   for (auto &p : picks) p = static_cast<std::uint32_t>(random() % count);
-  std::vector<void (*)()> all = {
-      round_of<toft_pool_contender>, round_of<toft_c_contender>, round_of<model_contender>,
-      round_of<list_contender>,      round_of<map_contender>,
-#ifdef HAVE_BOOST_POOL
-      round_of<boost_contender>,
-#endif
-  };
+  std::vector<void (*)()> all = {round_of<toft_pool_contender>, round_of<toft_c_contender>, round_of<model_contender>,
+                                 round_of<list_contender>};
   for (std::size_t round = 0; round < rounds + 1; round++) {
     std::shuffle(all.begin(), all.end(), random); /* a varying order of contenders */
     for (auto one : all) one();

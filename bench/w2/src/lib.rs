@@ -12,7 +12,6 @@ pub mod loops;
 
 #[cfg(feature = "blink-alloc")]
 mod blink;
-mod boxed;
 #[cfg(feature = "bump-scope")]
 mod bump_scope;
 #[cfg(feature = "bumpalo")]
@@ -21,7 +20,6 @@ mod floor;
 mod frames;
 mod glibc;
 mod heap;
-pub mod held;
 pub mod leases;
 #[cfg(any(feature = "jemalloc", feature = "mimalloc", feature = "snmalloc"))]
 mod mallocs;
@@ -127,7 +125,6 @@ pub fn all() -> Vec<Vec<Entry>> {
     all.arena::<crate::multitude::Multitude>();
     #[cfg(feature = "typed-arena")]
     all.add(entries::<crate::typed_arena::TypedArena>());
-    all.arena::<boxed::Boxed>();
     all.heap::<glibc::Glibc>();
     #[cfg(feature = "mimalloc")]
     all.heap::<mallocs::Mimalloc>();

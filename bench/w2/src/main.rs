@@ -3,8 +3,8 @@
 //!     w2 [--quick] [--only CASE] [--contender NAME]
 //!
 //! Each round samples every contender once in each case, beginning with a different one. New + fill + drop (`life`)
-//! runs in its own process for each case and contender: this program starts itself with `--alone`. So do the rows of
-//! bytes held. A CASE that ends in a star selects all cases with that prefix.
+//! runs in its own process for each case and contender: this program starts itself with `--alone`. A CASE that ends in
+//! a star selects all cases with that prefix.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -174,14 +174,13 @@ fn measure_in_processes(rows: &mut [Row], effort: Effort, quick: bool) -> Result
     Ok(())
 }
 
-/// The command line. `alone`, `held`: a case and a contender whose row this process measures.
+/// The command line. `alone`: a case and a contender whose row this process measures.
 #[derive(Default)]
 struct Arguments {
     quick: bool,
     only: Option<String>,
     contender: Option<String>,
     alone: Option<(String, String)>,
-    held: Option<(String, String)>,
 }
 
 impl Arguments {
@@ -193,7 +192,6 @@ impl Arguments {
                 "--quick" => read.quick = true,
                 "--only" => read.only = arguments.next(),
                 "--contender" => read.contender = arguments.next(),
-                "--held" => read.held = arguments.next().zip(arguments.next()),
                 "--alone" => read.alone = arguments.next().zip(arguments.next()),
                 _ => return None,
             }
@@ -223,12 +221,6 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    if let Some((case, contender)) = &arguments.held {
-        for held in w2::held::all().iter().filter(|h| h.case == case && h.contender == contender) {
-            println!("{}", (held.row)());
-        }
-        return ExitCode::SUCCESS;
-    }
     let mut place = Vec::new();
     let mut good = true;
     for entries in &all {
@@ -250,23 +242,5 @@ fn main() -> ExitCode {
             good &= row.verified;
         }
     }
-    good &= measure_bytes_held(&arguments);
     ExitCode::from(u8::from(!good))
-}
-
-/// Prints the rows of bytes held, which processes of their own measure. Returns whether all could be measured.
-fn measure_bytes_held(arguments: &Arguments) -> bool {
-    let mut good = true;
-    for held in w2::held::all().iter().filter(|h| arguments.select(h.case, h.contender)) {
-        let done = std::env::current_exe()
-            .and_then(|program| Command::new(program).args(["--held", held.case, held.contender]).output());
-        match done {
-            Ok(done) if done.status.success() => print!("{}", String::from_utf8_lossy(&done.stdout)),
-            _ => {
-                eprintln!("w2: {}, {}: could not be measured", held.case, held.contender);
-                good = false;
-            }
-        }
-    }
-    good
 }

@@ -18,7 +18,6 @@ include("sequences.jl")
 include("ordered.jl")
 include("iteration.jl")
 include("head.jl")
-include("packages.jl")
 
 const SMALL = 10
 
@@ -27,24 +26,24 @@ function cases(large)
     add(name, n, made) = push!(found, ("$name $n", n, 1, made))
     for p in (1, 10, 100), n in (large, SMALL)
         for (name, case) in (("list", lists), ("stack", stacks), ("queue", queues))
-            add("$name p$p", n, () -> with_packages(case, p))
+            add("$name p$p", n, () -> case(p))
         end
     end
     for n in (large, 1000, SMALL)
-        add("set", n, () -> with_packages(sets, ascending))
-        add("set shuffled", n, () -> with_packages(sets, shuffled))
+        add("set", n, () -> sets(ascending))
+        add("set shuffled", n, () -> sets(shuffled))
     end
     for p in (1, 10, 100)
         same = Same(filled(Payload{p}, 0))
         for n in (large, SMALL)
-            add("dict p$p", n, () -> with_packages(dicts, p, ascending, same))
+            add("dict p$p", n, () -> dicts(p, ascending, same))
         end
-        add("dict shuffled p$p", large, () -> with_packages(dicts, p, shuffled, same))
+        add("dict shuffled p$p", large, () -> dicts(p, shuffled, same))
     end
     own = Own{Payload{10}}()
-    add("dict distinct p10", large, () -> with_packages(dicts, 10, shuffled, own))
-    add("dict half p10", 1000, () -> with_packages(dicts, 10, shuffled, own, dict_half))
-    add("scan", large, () -> with_packages(scanned))
+    add("dict distinct p10", large, () -> dicts(10, shuffled, own))
+    add("dict half p10", 1000, () -> dicts(10, shuffled, own, dict_half))
+    add("scan", large, () -> scanned())
     for p in (1, 10)
         add("iterate p$p", large, () -> iterations(p))
     end
