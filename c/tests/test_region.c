@@ -1,6 +1,6 @@
 /* Regions: content before and after a restore, cleanups, blocks, refusals, forked processes.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "support.h"
+#include "cleanup_order.h"
 
 #if defined(__linux__)
 #include <pthread.h>
@@ -158,22 +158,6 @@ static void everything_is_brought_back(void **state) {
 }
 
 /* ---- cleanups ---- */
-
-static char order[64];
-static void note(void *arg) {
-  size_t n = strlen(order);
-  order[n] = *(const char *)arg;
-  order[n + 1] = '\0';
-}
-
-static void add(toft_arena *a, const char *name) {
-  assert_non_null(toft_cleanup_add(a, note, (void *)(uintptr_t)name));
-}
-
-static void ran(const char *expected) {
-  assert_string_equal(order, expected);
-  order[0] = '\0';
-}
 
 static void cleanups_run_as_for_a_rewind(void **state) {
   (void)state;

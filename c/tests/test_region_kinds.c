@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <stdio.h>
 
-#include "support.h"
+#include "cleanup_order.h"
 
 #if defined(__linux__)
 #include <pthread.h>
@@ -262,22 +262,6 @@ static void threads_fill_a_shared_arena(void **state) {
 #endif
 
 /* ---- cleanups ---- */
-
-static char order[64];
-static void note(void *arg) {
-  size_t n = strlen(order);
-  order[n] = *(const char *)arg;
-  order[n + 1] = '\0';
-}
-
-static void add(toft_arena *a, const char *name) {
-  assert_non_null(toft_cleanup_add(a, note, (void *)(uintptr_t)name));
-}
-
-static void ran(const char *expected) {
-  assert_string_equal(order, expected);
-  order[0] = '\0';
-}
 
 /* Of arenas on the source, or local ones of the shared arena. */
 static void cleanups_of(toft_region *r, toft_source *source, toft_shared *s) {
