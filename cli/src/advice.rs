@@ -1,7 +1,7 @@
 //! The result of `toft advise` as a file (JSON): `advise` writes it, `report` reads it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::frame::Frame;
+use crate::frame::{Frame, Module};
 use serde::{Deserialize, Serialize};
 
 /// The version of the format that this program writes and reads.
@@ -45,6 +45,15 @@ pub struct Advice {
     /// Call sites of the objects that were live when most bytes were, by bytes.
     #[serde(default)]
     pub at_peak: Vec<Site>,
+    /// Live bytes in the recorded run.
+    #[serde(default)]
+    pub curve: Curve,
+    /// Call sites that have more live bytes after each quarter of that run than after the one before, by those at its end.
+    #[serde(default)]
+    pub growing: Vec<Site>,
+    /// The files that calls of `sites` are in.
+    #[serde(default)]
+    pub modules: Vec<Module>,
     /// Call sites of objects that ended before their thread allocated again, by count.
     #[serde(default)]
     pub temporary: Vec<Site>,
@@ -56,6 +65,14 @@ pub struct Advice {
     pub failures: Vec<String>,
     /// What the recording does not cover, in full sentences.
     pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct Curve {
+    /// The duration of the run.
+    pub seconds: f64,
+    /// The most live bytes in each of its parts, which have the same length.
+    pub live: Vec<u64>,
 }
 
 /// The fewest runs whose extremes contain the median with 95 % confidence.

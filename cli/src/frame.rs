@@ -53,6 +53,46 @@ impl Frame {
     }
 }
 
+/// Code of the program or of a shared library, where the process had it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Module {
+    /// The path of its file.
+    pub module: String,
+    pub address: String,
+    pub size: u64,
+    /// Of its first byte in the file.
+    #[serde(default)]
+    pub offset: u64,
+    /// `None`: the file has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub build_id: Option<String>,
+}
+
+impl Module {
+    pub fn start(&self) -> u64 {
+        hex(&self.address).unwrap_or(u64::MAX)
+    }
+
+    /// The offset in the file of a call in it, which returns to `address`.
+    pub fn offset_of(&self, address: u64) -> u64 {
+        address.wrapping_sub(1).wrapping_sub(self.start()).wrapping_add(self.offset)
+    }
+
+    /// The address behind a call at an offset in a file, if that part of the file is in it.
+    pub fn address_of(&self, file: &str, offset: u64) -> Option<u64> {
+        let within = offset.checked_sub(self.offset).filter(|within| self.module == file && *within < self.size)?;
+        self.start().checked_add(within + 1)
+    }
+
+    /// The one that a call, which returns to `address`, is in.
+    pub fn of(modules: &[Module], address: u64) -> Option<&Module> {
+        modules.iter().find(|module| {
+            let within = (address - 1).checked_sub(module.start());
+            within.is_some_and(|within| within < module.size)
+        })
+    }
+}
+
 pub fn hex(text: &str) -> Option<u64> {
     u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }

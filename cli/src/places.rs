@@ -91,6 +91,10 @@ impl Places {
         }
     }
 
+    pub fn build_id(&mut self, file: &Path) -> Option<String> {
+        self.module(file.to_owned()).and_then(|module| module.build_id.clone())
+    }
+
     fn module(&mut self, path: PathBuf) -> Option<&Module> {
         let with_separate = !self.is_program_alone;
         self.modules.entry(path).or_insert_with_key(|path| Module::open(path, with_separate)).as_ref()

@@ -58,6 +58,10 @@ fn a_scope_is_found_with_its_sites_and_escapes() {
     assert_eq!(functions(&escape["allocated"]), ["copy", "keep", "parse"]);
     assert_eq!(functions(&escape["freed"])[0], "main");
     assert!(advice["events"].as_u64().unwrap() >= 400_100);
+    let live: Vec<_> = advice["curve"]["live"].as_array().unwrap().iter().map(number).collect();
+    assert_eq!((live.len(), live.iter().max()), (200, Some(&number(&advice["peak"]))));
+    let module = advice["modules"].as_array().unwrap().iter().find(|m| m["module"] == program.to_str().unwrap());
+    assert!(module.unwrap()["build_id"].is_string() && module.unwrap()["address"] != "0x0", "{module:?}");
 }
 
 /// The bytes of sites.
@@ -275,15 +279,19 @@ fn merged_advice_is_the_sum() {
     folder.advice(&[], &program, &[]);
     let (one, two, sum) = (folder.0.path().join("one"), folder.0.path().join("two"), folder.0.path().join("sum"));
     std::fs::rename(folder.0.path().join("advice.json"), &one).unwrap();
-    std::fs::copy(&one, &two).unwrap();
+    let once: Value = serde_json::from_slice(&std::fs::read(&one).unwrap()).unwrap();
+    let mut larger = once.clone();
+    (larger["peak"], larger["curve"]["live"][0]) = ((number(&once["peak"]) + 1).into(), 7.into());
+    std::fs::write(&two, larger.to_string()).unwrap();
     let done =
         Command::new(TOFT).args(["advise", "--out"]).arg(&sum).arg("--merge").args([&one, &two]).output().unwrap();
     assert!(is_given(done.status), "{}", String::from_utf8_lossy(&done.stderr));
     let sum: Value = serde_json::from_slice(&std::fs::read(sum).unwrap()).unwrap();
     assert_eq!(scope(&sum, "parse")["captured"], 400_000);
-    let once: Value = serde_json::from_slice(&std::fs::read(&one).unwrap()).unwrap();
     assert_eq!(number(&sum["temporary_objects"]), 2 * number(&once["temporary_objects"]));
-    assert_eq!((&sum["peak"], &sum["at_peak"]), (&once["peak"], &once["at_peak"]));
+    for member in ["peak", "at_peak", "curve", "growing"] {
+        assert_eq!(sum[member], larger[member], "{member}");
+    }
     let other = folder.0.path().join("other");
     std::fs::write(&other, "{}").unwrap();
     let done = Command::new(TOFT).args(["advise", "--merge"]).args([&one, &other]).output().unwrap();

@@ -1,7 +1,17 @@
-//! What is live where the program's live bytes are most, and objects that end before their thread allocates again.
+//! What is live where the program's live bytes are most, what only grows, and objects that end before their thread allocates
+//! again.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::lifetimes::{Lifetimes, Step, NONE};
+use super::{
+    lifetimes::{Lifetimes, Step, NONE, PARTS},
+    recording::{self, Recording},
+    symbols::Symbols,
+};
+use crate::advice::Site;
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+
+const GROWING_KEPT: usize = 10;
 
 /// Objects and bytes of a site of the recording.
 pub type Sum = (u32, u64, u64);
@@ -54,6 +64,36 @@ fn at_peak(lifetimes: &Lifetimes) -> Vec<Sum> {
     sums(lifetimes, (0..is_live.len() as u32).filter(|&object| is_live[object as usize]))
 }
 
+/// Code paths that have more live bytes at the end of each quarter of the run than at that of the quarter before, by those at
+/// the end of the run.
+pub fn growing(recording: &Recording, lifetimes: &Lifetimes, symbols: &mut Symbols) -> Vec<Site> {
+    let ip = |&node: &u32| recording.nodes[node as usize].ip;
+    let mut firsts: FxHashMap<Vec<u64>, usize> = FxHashMap::default();
+    let sites = recording.sites.iter().map(|site| site.stack.iter().map(ip).collect()).enumerate();
+    let paths: Vec<usize> = sites.map(|(site, path)| *firsts.entry(path).or_insert(site)).collect();
+    // Of each path the objects, the bytes, those at the end of the quarter before, and whether they grow.
+    let mut live = vec![(0i64, 0i64, 0, true); paths.len()];
+    let (steps, mut begin) = (&lifetimes.steps, 0);
+    let before = |part: usize| lifetimes.curve.get(part).map_or(steps.len(), |(_, before)| *before);
+    for end in [before(PARTS / 4), before(PARTS / 2), before(PARTS / 4 * 3), steps.len()] {
+        for (object, sign) in steps[begin..end].iter().flat_map(|step| [(step.object, 1), (step.old, -1)]) {
+            if let Some(of) = lifetimes.objects.get(object as usize) {
+                let at = &mut live[paths[of.site as usize]];
+                (at.0, at.1) = (at.0 + sign, at.1 + sign * i64::from(of.size));
+            }
+        }
+        live.iter_mut().for_each(|at| (at.2, at.3) = (at.1, at.3 && at.1 > at.2));
+        begin = end;
+    }
+    let mut found: Vec<_> = live.iter().zip(&recording.sites).filter(|(at, _)| at.3).collect();
+    found.sort_by_key(|(at, _)| Reverse(at.1));
+    let site = |(at, site): (&(i64, i64, i64, bool), &recording::Site)| {
+        let stack = site.stack.iter().flat_map(|node| symbols.calls(ip(node)).to_vec()).collect();
+        Site { count: at.0 as u64, bytes: at.1 as u64, stack }
+    };
+    found.into_iter().take(GROWING_KEPT).map(site).collect()
+}
+
 fn temporary(lifetimes: &Lifetimes) -> Vec<Sum> {
     let mut newest: Vec<u32> = Vec::new();
     let mut is_temporary = |step: &Step| {
@@ -94,6 +134,22 @@ mod tests {
         let steps = [(0, 1), (0, 2), (1, 3), (0, -1), (1, 4), (0, -3), (0, 5)];
         let found = Holders::of(&lifetimes(&[100, 20, 3, 60, 3], &steps));
         assert_eq!(found.at_peak, [(1, 1, 100), (2, 1, 20), (3, 1, 3)]);
+    }
+
+    #[test]
+    fn what_grows_in_each_quarter_is_found() {
+        let recording = Recording::of(&[&[1], &[2], &[1], &[4], &[5]]);
+        // The first and the third site have the same path, which grows; the others end, or have a pause.
+        let steps = [(0, 1), (0, 2), (0, 4), (0, 5), (0, 3), (0, -2), (0, 6), (0, 7), (0, -1), (0, 8)];
+        let mut of = lifetimes(&[10, 20, 15, 5, 1, 30, 9, 40], &steps);
+        for (object, site) in [1, 2, 3, 4, 5, 1, 5, 3].into_iter().enumerate() {
+            of.objects[object].site = site;
+        }
+        let quarters = [0, 4, 6, 8].into_iter();
+        of.curve = quarters.flat_map(|before| [(0, before); PARTS / 4]).collect();
+        let found = growing(&recording, &of, &mut Symbols::new(&[]));
+        assert_eq!(found.iter().map(|site| (site.count, site.bytes)).collect::<Vec<_>>(), [(3, 85)]);
+        assert_eq!(found[0].stack[0].offset, Some(16));
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub const NO_OWNER: u16 = u16::MAX;
 const COMPARED: usize = 3;
 /// No object.
 pub const NONE: u32 = u32::MAX;
+/// Parts of the run, which have the same length.
+pub const PARTS: usize = 200;
 
 pub struct Object {
     /// Saturated.
@@ -46,6 +48,8 @@ pub struct Lifetimes {
     pub peak: u64,
     /// Frees on another thread than the allocation's.
     pub handed: u64,
+    /// Of each part of the run the most live bytes, and the steps before it.
+    pub curve: Vec<(u64, usize)>,
 }
 
 impl Lifetimes {
@@ -114,7 +118,11 @@ pub fn lifetimes(recording: &Recording, limit: u64, whole: bool) -> Option<Lifet
             }
             forced = false;
             let event = *next;
+            merger.reach(event.time);
             merger.take(t as u16, event);
+            if let Some((most, _)) = merger.found.curve.last_mut() {
+                *most = merger.live_bytes.max(*most);
+            }
             streams[t].next();
             if merger.found.events.is_multiple_of(1 << 16) && merger.memory() > limit {
                 return None;
@@ -124,6 +132,7 @@ pub fn lifetimes(recording: &Recording, limit: u64, whole: bool) -> Option<Lifet
             }
         }
     }
+    merger.reach(recording.end);
     // Objects that are never freed last as long as the outermost call.
     for o in merger.found.objects.iter_mut().filter(|o| whole && !o.dead) {
         let stack = &recording.sites[o.site as usize].stack;
@@ -138,6 +147,14 @@ impl Merger<'_> {
         let (objects, steps) = (self.found.objects.len(), self.found.steps.len());
         let live = self.live.capacity() * (size_of::<(u64, (u32, u16))>() + 1);
         (objects * (size_of::<Object>() + 3 * size_of::<u32>()) + steps * size_of::<Step>() + live) as u64
+    }
+
+    /// Continues the curve to the part that a time is in.
+    fn reach(&mut self, time: f64) {
+        let Recording { begin, end, .. } = self.recording;
+        let part = ((time - begin) / (end - begin) * PARTS as f64) as usize;
+        let (curve, steps) = (&mut self.found.curve, self.found.steps.len());
+        curve.resize(curve.len().max(part.min(PARTS - 1) + 1), (self.live_bytes, steps));
     }
 
     /// Whether the event can follow those before it.

@@ -81,7 +81,8 @@ pub fn merge(all: Vec<Advice>) -> Result<Advice> {
         sum.bytes += other.bytes;
         sum.threads = sum.threads.max(other.threads);
         if other.peak > sum.peak {
-            (sum.peak, sum.at_peak) = (other.peak, other.at_peak);
+            (sum.peak, sum.at_peak, sum.curve) = (other.peak, other.at_peak, other.curve);
+            sum.growing = other.growing;
         }
         sum.temporary_objects += other.temporary_objects;
         sum.mallocs.retain_mut(|m| {

@@ -27,7 +27,7 @@ mod unseen;
 mod verdict;
 
 use crate::{
-    advice::{Advice, Verdict},
+    advice::{Advice, Curve, Verdict},
     report::text,
 };
 use anyhow::{anyhow, bail, ensure, Context, Result};
@@ -181,6 +181,9 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     let study = study::Study { recording, lifetimes: &lifetimes };
     step("finding scopes");
     let (proposals, sites) = study.proposals();
+    let mut symbols = symbols::Symbols::new(&recording.mappings);
+    let growing = holders::growing(recording, &lifetimes, &mut symbols);
+    let live = lifetimes.curve.iter().map(|(most, _)| *most).collect();
     let [events, objects, bytes, peak] = lifetimes.end();
     let comparison = comparison::Comparison { arguments, program, first, wall, folder, malloc, limit, recording };
     let measured = comparison.measure(proposals, &mut notes)?;
@@ -199,6 +202,9 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         peak,
         mallocs: measured.mallocs,
         scopes: measured.scopes,
+        curve: Curve { seconds: (recording.end - recording.begin) / 1e9, live },
+        growing,
+        modules: symbols.modules(&sites.all),
         sites: sites.all,
         at_peak: sites.at_peak,
         temporary: sites.temporary,

@@ -140,6 +140,9 @@ pub struct Recording {
     pub parent: u32,
     /// Ticks of the processor's clock in a second.
     pub ticks: f64,
+    /// Where it begins and ends, in nanoseconds.
+    pub begin: f64,
+    pub end: f64,
     /// Of each thread the offsets of its segments, and their times.
     pub threads: Vec<Vec<(u64, usize)>>,
     pub nodes: Vec<Node>,
@@ -180,20 +183,13 @@ impl Recording {
         let mut threads: FxHashMap<u32, Vec<(u64, usize)>> = FxHashMap::default();
         let mut stacks = Vec::new();
         let mut found = Recording {
-            executable: String::new(),
-            command: String::new(),
-            malloc: String::new(),
             partial: Loss::read(u32_at(&map, 56), u32_at(&map, 72), u64_at(&map, 64)),
             ended,
             forked: u32_at(&map, 60) != 0,
             pid: u32_at(&map, 48),
             parent: u32_at(&map, 52),
-            ticks: 1e9,
-            threads: Vec::new(),
-            nodes: vec![Node::default()],
-            sites: vec![Site::default()],
-            mappings: Vec::new(),
-            map,
+            begin: begin_ns as f64,
+            ..Recording::empty(map)
         };
         let mut text = String::new();
         let mut next = SEGMENT;
@@ -222,6 +218,7 @@ impl Recording {
         if last_ns > begin_ns && last_ticks > begin_ticks {
             found.ticks = (last_ticks - begin_ticks) as f64 / (last_ns - begin_ns) as f64 * 1e9;
         }
+        found.end = found.begin.max(last_ns as f64);
         for segments in threads.values_mut() {
             segments.sort_unstable();
             segments.dedup_by_key(|s| s.0); // the mapped part of a segment and its copy
@@ -233,6 +230,27 @@ impl Recording {
         found.read_mappings(&text);
         found.trim_stacks();
         Ok(found)
+    }
+
+    fn empty(map: memmap2::Mmap) -> Recording {
+        Recording {
+            map,
+            executable: String::new(),
+            command: String::new(),
+            malloc: String::new(),
+            partial: None,
+            ended: false,
+            forked: false,
+            pid: 0,
+            parent: 0,
+            ticks: 1e9,
+            begin: 0.0,
+            end: 0.0,
+            threads: Vec::new(),
+            nodes: vec![Node::default()],
+            sites: vec![Site::default()],
+            mappings: Vec::new(),
+        }
     }
 
     fn read_stacks(&mut self, segments: &[usize]) -> Result<()> {
@@ -345,9 +363,18 @@ impl Events<'_> {
     fn next_segment(&mut self) -> bool {
         let Some(&(ns, offset)) = self.segments.next() else { return false };
         self.words = &segment_at(&self.recording.map, offset)[HEAD..];
-        let until = self.segments.as_slice().first().map_or(ns + 1_000_000, |s| s.0);
         self.begin = ns as f64;
-        self.word_time = (until - ns) as f64 / (self.words.len() / 8).max(1) as f64;
+        let mut count = self.words.len() / 8;
+        let until = match self.segments.as_slice().first() {
+            Some(next) => next.0 as f64,
+            // The order of events is that of the thread, so that the last ones may extend to the end.
+            None if self.recording.threads.len() == 1 => {
+                count = self.words.chunks_exact(8).take_while(|word| u64_at(word, 0) != 0).count();
+                self.recording.end.max(self.begin)
+            }
+            None => self.begin + 1e6,
+        };
+        self.word_time = (until - self.begin) / count.max(1) as f64;
         (self.high, self.at) = (0, 0);
         true
     }
@@ -393,22 +420,7 @@ impl Recording {
     /// One thread. A site is the functions of its stack, from malloc's caller; each has a frame of its own for its depth.
     pub fn of(sites: &[&[u64]]) -> Recording {
         let empty = memmap2::MmapOptions::new().len(1).map_anon().unwrap().make_read_only().unwrap();
-        let mut made = Recording {
-            map: empty,
-            executable: String::new(),
-            command: String::new(),
-            malloc: String::new(),
-            partial: None,
-            ended: true,
-            forked: false,
-            pid: 0,
-            parent: 0,
-            ticks: 1e9,
-            threads: vec![Vec::new()],
-            nodes: vec![Node::default()],
-            sites: vec![Site::default()],
-            mappings: Vec::new(),
-        };
+        let mut made = Recording { ended: true, threads: vec![Vec::new()], ..Recording::empty(empty) };
         for stack in sites {
             let first = made.nodes.len() as u32;
             for (i, &function) in stack.iter().enumerate() {

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::recording::Mapping;
-use crate::frame::Frame;
+use crate::advice::Site;
+use crate::frame::{Frame, Module};
 use crate::places::{Language, Places};
+use rustc_hash::FxHashSet;
 use std::{collections::HashMap, path::Path, rc::Rc};
 
 pub struct Symbols {
@@ -35,6 +37,19 @@ impl Symbols {
     pub fn language(&mut self, address: u64) -> Language {
         let mapping = self.mappings.iter().find(|m| (m.start..m.end).contains(&address));
         mapping.map_or(Language::C, |m| self.places.language(Path::new(&m.path)))
+    }
+
+    /// The mappings of the files that the calls of sites are in.
+    pub fn modules(&mut self, sites: &[Site]) -> Vec<Module> {
+        let files: FxHashSet<_> = sites.iter().flat_map(|s| &s.stack).map(|call| call.module.as_deref()).collect();
+        let module = |m: &Mapping| Module {
+            module: m.path.clone(),
+            address: format!("{:#x}", m.start),
+            size: m.end - m.start,
+            offset: m.offset,
+            build_id: self.places.build_id(Path::new(&m.path)),
+        };
+        self.mappings.iter().filter(|m| files.contains(&Some(&*m.path))).map(module).collect()
     }
 
     fn resolve(&mut self, address: u64) -> Vec<Frame> {

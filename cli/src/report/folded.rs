@@ -4,7 +4,8 @@
 use super::graph::{Amount, Graph};
 use std::io::Write;
 
-/// The parts of a tag's path are the outermost frames of its stacks. A semicolon in a name becomes a colon.
+/// The parts of a tag's path are the outermost frames of its stacks. A semicolon in a name becomes a colon. A blank before a number at
+/// the end of a name becomes an underscore: inferno reads two numbers as those of a difference.
 pub fn write(
     graph: &Graph,
     amounts: &[Amount],
@@ -19,8 +20,16 @@ pub fn write(
         if calls.is_empty() {
             calls.push("unknown call site".into());
         }
-        let line: Vec<_> = calls.iter().rev().map(|call| call.replace(';', ":")).collect();
+        let line: Vec<_> = calls.iter().rev().map(|call| without_number(&call.replace(';', ":"))).collect();
         writeln!(out, "{} {}", line.join(";"), weight(amount))?;
     }
-    out.flush()
+    Ok(())
+}
+
+fn without_number(name: &str) -> String {
+    let is_number = |end: &str| !end.is_empty() && end.chars().all(|c| c.is_ascii_digit() || c == '.');
+    match name.trim_end().rsplit_once(' ') {
+        Some((begin, end)) if is_number(end) => format!("{begin}_{end}"),
+        _ => name.trim_end().into(),
+    }
 }

@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::snapshot::{self, Report};
-use crate::{advice, frame};
+use crate::advice;
+use crate::frame::{self, Module};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::hash::Hash;
@@ -86,10 +87,10 @@ pub struct Graph {
     pub frames: Table<Frame>,
     pub nodes: Table<Node>,
     pub sites: Table<Site>,
-    /// Of the first call of each frame of a snapshot, behind the call.
+    /// Of the first call of each frame, behind the call.
     pub addresses: HashMap<u32, u64>,
-    /// Of the last report.
-    pub modules: Vec<snapshot::Module>,
+    /// Of the last report, or of the advice.
+    pub modules: Vec<Module>,
     offsets: bool,
 }
 
@@ -137,7 +138,7 @@ impl Graph {
             let mut node = self.stack_of(&site.stack);
             // A number that is an address of code is that of the stack, or of a header of Toft.
             let number = site.site.number;
-            if site.stack.is_empty() || number != 0 && snapshot::Module::of(&report.modules, number).is_none() {
+            if site.stack.is_empty() || number != 0 && Module::of(&report.modules, number).is_none() {
                 let frame = self.place(&site.site);
                 node = self.nodes.add(Node { parent: node, frame });
             }
@@ -196,7 +197,9 @@ impl Graph {
             module: self.string(module),
         };
         let number = self.frames.add(known);
-        if let Some(address) = frame.number() {
+        let file_offset = frame.offset.filter(|_| frame.address.is_empty());
+        let address = file_offset.map(|offset| self.modules.iter().find_map(|of| of.address_of(module, offset)));
+        if let Some(address) = address.unwrap_or_else(|| frame.number()) {
             self.addresses.entry(number).or_insert(address);
         }
         number
@@ -349,10 +352,5 @@ mod tests {
             .map(|amount| graph.text(graph.stack(graph.sites.get(amount.site).node).next().unwrap().label))
             .collect();
         assert_eq!(labels, ["a.rs:3:5", "a.c:2", "site 0xff", "unknown call site"]);
-    }
-
-    #[test]
-    fn characters_that_are_obeyed_are_escaped() {
-        assert_eq!(visible("a\n\u{1b}[31m\u{202e}é🐍\u{feff}\u{85}"), "a\\n\\x1b[31m\\u{202e}é🐍\\u{feff}\\x85");
     }
 }

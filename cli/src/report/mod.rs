@@ -26,6 +26,8 @@ use skip::Skip;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// Shows snapshots of arenas, or an advice: as text, as a page, or for other tools.
 ///
@@ -84,11 +86,23 @@ pub fn main(arguments: Arguments) -> Result<ExitCode> {
             bail!("{}: this is the input, which is not overwritten: name another output", out.display());
         }
     }
+    let _progress = arguments.html.as_ref().map(|_| progress("writing the page"));
     match arguments.diff {
         true => difference(&arguments)?,
         false => outputs(&arguments, read(&arguments.files)?)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the step to standard error if it has not ended after two seconds. It ends with the returned value.
+fn progress(step: &'static str) -> mpsc::Sender<()> {
+    let (ending, ended) = mpsc::channel();
+    std::thread::spawn(move || {
+        if ended.recv_timeout(Duration::from_secs(2)) == Err(mpsc::RecvTimeoutError::Timeout) {
+            eprintln!("toft: {step}");
+        }
+    });
+    ending
 }
 
 /// Reads the files, and names the calls that they have no names for.
@@ -110,8 +124,8 @@ fn same_file(file: &Path, out: &Path) -> bool {
 
 fn outputs(arguments: &Arguments, mut document: Document) -> Result<()> {
     let title = title(&arguments.files);
-    exports(arguments, &document, &title)?;
     let skip = Skip::new(arguments.skip.clone());
+    exports(arguments, &document, &skip, &title)?;
     match &mut document {
         Document::Series(moments) => skip.moments(moments),
         Document::Advice(advice) => skip.advice(advice),
@@ -124,20 +138,17 @@ fn outputs(arguments: &Arguments, mut document: Document) -> Result<()> {
         })?;
     }
     if let Some(out) = &arguments.html {
-        write(out, |file| {
-            let page = match &document {
-                Document::Series(moments) => page::series(moments, &title, false),
-                Document::Advice(advice) => page::advice(advice, &title),
-            };
-            file.write_all(page.as_bytes())?;
-            file.flush()
-        })?;
+        let page = match &document {
+            Document::Series(moments) => page::series(moments, &title, false),
+            Document::Advice(advice) => page::advice(advice),
+        };
+        write(out, |file| file.write_all(page.as_bytes()))?;
     }
     Ok(())
 }
 
 /// Stacks as they were recorded, for programs that have filters of their own.
-fn exports(arguments: &Arguments, document: &Document, title: &str) -> Result<()> {
+fn exports(arguments: &Arguments, document: &Document, skip: &Skip, title: &str) -> Result<()> {
     if [&arguments.pprof, &arguments.folded].iter().all(|out| out.is_none()) {
         return Ok(());
     }
@@ -149,7 +160,7 @@ fn exports(arguments: &Arguments, document: &Document, title: &str) -> Result<()
         );
     }
     if let Some(out) = &arguments.pprof {
-        write(out, |file| pprof::write(&graph, &amounts, file))?;
+        write(out, |file| pprof::write(&graph, &amounts, skip, file))?;
     }
     if let Some(out) = &arguments.folded {
         let weight = |amount: &Amount| match arguments.weight {
@@ -165,7 +176,10 @@ fn exports(arguments: &Arguments, document: &Document, title: &str) -> Result<()
 fn sites(document: &Document) -> (Graph, Vec<Amount>) {
     let mut graph = Graph::new(true);
     let amounts = match document {
-        Document::Advice(advice) => graph.advice(&advice.sites),
+        Document::Advice(advice) => {
+            graph.modules.clone_from(&advice.modules);
+            graph.advice(&advice.sites)
+        }
         Document::Series(moments) => {
             let last = &moments[moments.len() - 1];
             graph.report(&last.views[last.main_view()].report)
@@ -188,10 +202,7 @@ fn difference(arguments: &Arguments) -> Result<()> {
     }
     if let Some(out) = &arguments.html {
         let title = format!("{} and {}", arguments.files[0].display(), arguments.files[1].display());
-        write(out, |file| {
-            file.write_all(page::series(&pair, &title, true).as_bytes())?;
-            file.flush()
-        })?;
+        write(out, |file| file.write_all(page::series(&pair, &title, true).as_bytes()))?;
     }
     Ok(())
 }
@@ -213,12 +224,11 @@ pub fn print(text: &str) -> Result<()> {
 
 /// `-` is standard output.
 fn write(out: &Path, content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
-    let done = if out == Path::new("-") {
-        content(&mut std::io::BufWriter::new(std::io::stdout().lock()))
-    } else {
-        std::fs::File::create(out).and_then(|file| content(&mut std::io::BufWriter::new(file)))
+    let open = || -> std::io::Result<Box<dyn Write>> {
+        Ok(if out == Path::new("-") { Box::new(std::io::stdout()) } else { Box::new(std::fs::File::create(out)?) })
     };
-    match done {
+    let file = open().map(std::io::BufWriter::new);
+    match file.and_then(|mut file| content(&mut file).and_then(|()| file.flush())) {
         Err(error) if out == Path::new("-") && error.kind() == ErrorKind::BrokenPipe => Ok(()),
         done => done.with_context(|| format!("{}: the output cannot be written", out.display())),
     }

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::graph::{Amount, Graph, Kind, Table};
-use super::snapshot::Module;
-use std::collections::HashSet;
+use super::skip::Skip;
+use crate::frame::Module;
+use std::collections::{BTreeSet, HashSet};
 use std::io::Write;
 
 /// A message of protobuf while it is written. A generator of code would compile longer than this program, for two kinds of fields.
@@ -107,14 +108,15 @@ impl Tables<'_> {
     }
 }
 
-/// Writes a compressed profile of allocated objects and bytes; tags are labels with the key `tag`.
-pub fn write(graph: &Graph, amounts: &[Amount], out: impl Write) -> std::io::Result<()> {
+/// Writes a compressed profile of allocated objects and bytes; tags are labels with the key `tag`. pprof does not show wrappers.
+pub fn write(graph: &Graph, amounts: &[Amount], skip: &Skip, out: impl Write) -> std::io::Result<()> {
     // The graph's strings keep their numbers; the first of both is empty.
     let mut strings: Vec<&str> = graph.strings.values().iter().map(|text| &**text).collect();
     let mut string = |text| {
         strings.push(text);
         strings.len() as u64 - 1
     };
+    let wrappers = wrappers(graph, amounts, skip);
     let [objects, count, space, bytes, tag] =
         ["alloc_objects", "count", "alloc_space", "bytes", "tag"].map(&mut string);
     let mut profile = Message::default().number(14, space);
@@ -154,8 +156,27 @@ pub fn write(graph: &Graph, amounts: &[Amount], out: impl Write) -> std::io::Res
         let is_named = u64::from(!tables.unnamed.contains(&(id as u32 - 1)));
         profile = profile.bytes(3, &(7..=10).fold(mapping, |mapping, field| mapping.number(field, is_named)).0);
     }
+    profile = profile.number(7, string(&wrappers));
     let profile = strings.iter().fold(profile, |profile, text| profile.bytes(6, text.as_bytes()));
     let mut out = flate2::write::GzEncoder::new(out, flate2::Compression::default());
     out.write_all(&profile.0)?;
     out.finish()?.flush()
+}
+
+/// The expression by which pprof drops wrappers at the ends of stacks. It drops all calls that a matching one makes, and compares
+/// names without arguments: it contains those that call nothing but wrappers.
+fn wrappers(graph: &Graph, amounts: &[Amount], skip: &Skip) -> String {
+    let (mut dropped, mut kept) = (BTreeSet::new(), HashSet::new());
+    for amount in amounts {
+        let stack = graph.stack(graph.sites.get(amount.site).node);
+        let names: Vec<&str> = stack.map(|frame| graph.text(frame.label)).collect();
+        let first = names.iter().position(|name| !skip.is_wrapper(name)).unwrap_or(0);
+        dropped.extend(names[..first].iter().copied());
+        kept.extend(names[first..].iter().copied());
+    }
+    let name = |name: &&str| {
+        let end = name.match_indices('(').find(|(at, _)| !name[*at..].starts_with("(anonymous namespace)"));
+        end.map_or(regex_lite::escape(name), |(at, _)| regex_lite::escape(&name[..at]) + r"(\(.*)?")
+    };
+    dropped.iter().filter(|name| !kept.contains(*name)).map(name).collect::<Vec<_>>().join("|")
 }

@@ -1,8 +1,8 @@
 //! Adds functions and lines to the calls of a snapshot that have an address alone, from the files of its modules.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::snapshot::{Module, Site};
-use crate::frame::Frame;
+use super::snapshot::Site;
+use crate::frame::{Frame, Module};
 use crate::places::{Places, Unknown};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

@@ -20,7 +20,7 @@ impl Skip {
     }
 
     /// Whether a function is a wrapper, by its demangled name.
-    fn is_wrapper(&self, name: &str) -> bool {
+    pub fn is_wrapper(&self, name: &str) -> bool {
         self.built_in.is_match(base(name)) || self.own.as_ref().is_some_and(|own| own.is_match(name))
     }
 
@@ -46,10 +46,12 @@ impl Skip {
             scope
                 .sites
                 .iter_mut()
+                .chain(&mut scope.resets)
                 .map(|site| &mut site.stack)
                 .chain(scope.escapes.iter_mut().flat_map(|escape| [&mut escape.allocated, &mut escape.freed]))
         });
-        let sites = advice.sites.iter_mut().chain(&mut advice.at_peak).chain(&mut advice.temporary);
+        let sites =
+            [&mut advice.sites, &mut advice.at_peak, &mut advice.growing, &mut advice.temporary].into_iter().flatten();
         for stack in sites.map(|site| &mut site.stack).chain(of_scopes) {
             self.trim(stack);
         }

@@ -1,7 +1,7 @@
 //! Snapshots as docs/snapshot.md describes them, and the values that are computed from a series of them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::frame::{hex, Frame};
+use crate::frame::{Frame, Module};
 use serde::{de::Error, Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::{collections::HashMap, hash::Hash};
@@ -48,6 +48,15 @@ pub struct Stats {
     pub wasted: u64,
     pub blocks: u64,
     pub source_calls: u64,
+}
+
+impl Stats {
+    /// All but the budget, by name: bytes, then blocks and calls.
+    pub fn numbers(&mut self) -> impl Iterator<Item = (&'static str, &mut u64)> {
+        let Stats { live, allocated, peak, reserved, wasted, blocks, source_calls, .. } = self;
+        let names = ["live", "allocated", "peak", "reserved", "wasted", "blocks", "source calls"];
+        names.into_iter().zip([live, allocated, peak, reserved, wasted, blocks, source_calls])
+    }
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -141,40 +150,6 @@ pub struct Place {
     pub number: u64,
 }
 
-/// Code of the program or of a shared library, where the process had it.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Module {
-    /// The path of its file.
-    pub module: String,
-    address: String,
-    pub size: u64,
-    /// Of its first byte in the file.
-    #[serde(default)]
-    pub offset: u64,
-    /// `None`: the file has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub build_id: Option<String>,
-}
-
-impl Module {
-    pub fn start(&self) -> u64 {
-        hex(&self.address).unwrap_or(u64::MAX)
-    }
-
-    /// The offset in the file of a call in it, which returns to `address`.
-    pub fn offset_of(&self, address: u64) -> u64 {
-        address.wrapping_sub(1).wrapping_sub(self.start()).wrapping_add(self.offset)
-    }
-
-    /// The one that a call, which returns to `address`, is in.
-    pub fn of(modules: &[Module], address: u64) -> Option<&Module> {
-        modules.iter().find(|module| {
-            let within = (address - 1).checked_sub(module.start());
-            within.is_some_and(|within| within < module.size)
-        })
-    }
-}
-
 /// A `Snapshot` of Rust's `Frames`.
 #[derive(Debug, Deserialize)]
 pub struct Frames {
@@ -259,16 +234,8 @@ impl Report {
     /// The sum of two arenas' reports, with the budgets of the first. Sites are appended: a [`Graph`](super::graph::Graph) merges them.
     pub fn plus(mut self, other: &Report) -> Report {
         let (sum, more) = (&mut self.stats, &other.stats);
-        for (sum, more) in [
-            (&mut sum.live, more.live),
-            (&mut sum.allocated, more.allocated),
-            (&mut sum.peak, more.peak),
-            (&mut sum.reserved, more.reserved),
-            (&mut sum.wasted, more.wasted),
-            (&mut sum.blocks, more.blocks),
-            (&mut sum.source_calls, more.source_calls),
-        ] {
-            *sum = sum.saturating_add(more);
+        for ((_, sum), (_, more)) in sum.numbers().zip(more.clone().numbers()) {
+            *sum = sum.saturating_add(*more);
         }
         sum.budget = both(sum.budget, more.budget);
         add(&mut self.tags, &other.tags, Tag::key, |sum, more| {

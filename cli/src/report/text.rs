@@ -130,7 +130,7 @@ fn report(text: &mut String, report: &Report, top: usize, width: usize) {
     add(text, &budgets(&report.budgets), width);
     let mut graph = Graph::new(true);
     let amounts = graph.report(report);
-    add(text, &sites(&graph, &amounts, top), width);
+    add(text, &sites(&graph, "Sites", &amounts, sum(&amounts), top), width);
     let mut table = Table::new(&["Phases", "entries", "allocated", "kept"]);
     for phase in &report.phases {
         let cells = vec![grouped(phase.entries), grouped(phase.allocated), grouped(phase.kept)];
@@ -162,18 +162,10 @@ fn statistics(text: &mut String, of: &Stats, width: usize) {
         || "none".into(),
         |budget| format!("{}, of which {} is used", bytes(budget), usage(of.live, of.budget)),
     );
-    for (name, line) in [
-        ("live", bytes(of.live)),
-        ("allocated", bytes(of.allocated)),
-        ("peak", bytes(of.peak)),
-        ("budget", budget),
-        ("reserved", bytes(of.reserved)),
-        ("wasted", bytes(of.wasted)),
-        ("blocks", grouped(of.blocks)),
-        ("source calls", grouped(of.source_calls)),
-    ] {
-        value(text, name, &line, width);
+    for (at, (name, number)) in of.clone().numbers().enumerate() {
+        value(text, name, &if at < 5 { bytes(*number) } else { grouped(*number) }, width);
     }
+    value(text, "budget", &budget, width);
 }
 
 /// How much of a budget is live.
@@ -186,18 +178,22 @@ fn usage(live: u64, budget: Option<u64>) -> String {
     }
 }
 
-fn sites(graph: &Graph, amounts: &[Amount], top: usize) -> Table {
+/// The first of the sites, with their shares of a whole.
+fn sites(graph: &Graph, title: &str, amounts: &[Amount], whole: f64, top: usize) -> Table {
     let title = match amounts.len() {
-        all if all > top => format!("Sites, {} of {}", grouped(top), grouped(all)),
-        _ => "Sites".into(),
+        all if all > top => format!("{title}, {} of {}", grouped(top), grouped(all)),
+        _ => title.into(),
     };
     let mut table = Table::new(&[&title, "bytes", "share", "count"]);
-    let all: u128 = amounts.iter().map(|amount| u128::from(amount.bytes)).sum();
     for amount in amounts.iter().take(top) {
-        let share = percent(amount.bytes as f64, all as f64);
-        site(&mut table, graph, amount.site, vec![grouped(amount.bytes), share, grouped(amount.count)]);
+        let cells = vec![grouped(amount.bytes), percent(amount.bytes as f64, whole), grouped(amount.count)];
+        site(&mut table, graph, amount.site, cells);
     }
     table
+}
+
+fn sum(amounts: &[Amount]) -> f64 {
+    amounts.iter().map(|amount| u128::from(amount.bytes)).sum::<u128>() as f64
 }
 
 /// The newest call as a row; the tag and the next callers below it.
@@ -259,16 +255,8 @@ pub fn difference(old: &Moment, new: &Moment, top: usize, width: usize) -> Strin
 
 fn statistics_of_both(a: &Stats, b: &Stats) -> Table {
     let mut table = Table::new(&["Statistics", "before", "after", "change"]);
-    for (name, before, after) in [
-        ("live", a.live, b.live),
-        ("allocated", a.allocated, b.allocated),
-        ("peak", a.peak, b.peak),
-        ("reserved", a.reserved, b.reserved),
-        ("wasted", a.wasted, b.wasted),
-        ("blocks", a.blocks, b.blocks),
-        ("source calls", a.source_calls, b.source_calls),
-    ] {
-        row(&mut table, 0, name, Some(before), Some(after));
+    for ((name, before), (_, after)) in a.clone().numbers().zip(b.clone().numbers()) {
+        row(&mut table, 0, name, Some(*before), Some(*after));
     }
     budget(&mut table, 0, a.budget, b.budget);
     table
@@ -383,6 +371,7 @@ pub fn advice(of: &Advice, width: usize) -> String {
     heading(&mut text, verdict(of.verdict));
     text += &wrapped("  ", &visible(&of.summary), 2, width);
     program(&mut text, of, width);
+    curve(&mut text, of, width);
 
     let mut table = Table::new(&["Other mallocs", "saved", "interval", "runs", "in the system", "page faults saved"]);
     for malloc in &of.mallocs {
@@ -400,18 +389,18 @@ pub fn advice(of: &Advice, width: usize) -> String {
         let title = format!("Scope {}: {}", index + 1, calls(&graph, node)[0]);
         heading(&mut text, &shorten(&title, width));
         scope_text(&mut text, of, scope, width);
-        let mut table = Table::new(&["  Sites whose objects the arena serves", "bytes", "count"]);
-        for site in graph.advice(&scope.sites).iter().take(CALLERS) {
-            let node = graph.sites.get(site.site).node;
-            stack(&mut table, 2, &graph, node, "", vec![grouped(site.bytes), grouped(site.count)]);
+        for (titles, amounts) in [
+            (&["  Sites whose objects the arena serves", "bytes", "count"][..], graph.advice(&scope.sites)),
+            (&["  Sites of the last free of a generation", "times"], graph.advice_by_count(&scope.resets)),
+        ] {
+            let mut table = Table::new(titles);
+            for site in amounts.iter().take(CALLERS) {
+                let cells = [grouped(site.bytes), grouped(site.count)];
+                let node = graph.sites.get(site.site).node;
+                stack(&mut table, 2, &graph, node, "", cells[3 - titles.len()..].into());
+            }
+            add(&mut text, &table, width);
         }
-        add(&mut text, &table, width);
-        let mut table = Table::new(&["  Sites of the last free of a generation", "times"]);
-        for site in graph.advice_by_count(&scope.resets).iter().take(CALLERS) {
-            let node = graph.sites.get(site.site).node;
-            stack(&mut table, 2, &graph, node, "", vec![grouped(site.count)]);
-        }
-        add(&mut text, &table, width);
         let mut table = Table::new(&["  Sites whose objects live longer", "bytes", "count"]);
         for escape in scope.escapes.iter().take(CALLERS) {
             let node = graph.stack_of(&escape.allocated);
@@ -424,14 +413,12 @@ pub fn advice(of: &Advice, width: usize) -> String {
         }
         add(&mut text, &table, width);
     }
-    let amounts = graph.advice(&of.sites);
-    add(&mut text, &sites(&graph, &amounts, 10), width);
-    let mut table = Table::new(&["Sites that hold the peak", "bytes", "share", "count"]);
-    for site in graph.advice(&of.at_peak).iter().take(HOLDERS) {
-        let cells = vec![grouped(site.bytes), percent(site.bytes as f64, of.peak as f64), grouped(site.count)];
-        self::site(&mut table, &graph, site.site, cells);
+    let all = graph.advice(&of.sites);
+    add(&mut text, &sites(&graph, "Sites", &all, sum(&all), 10), width);
+    for (title, of_kind) in [("Sites that hold the peak", &of.at_peak), ("Sites that only grow", &of.growing)] {
+        let amounts = graph.advice(of_kind);
+        add(&mut text, &sites(&graph, title, &amounts, of.peak as f64, HOLDERS), width);
     }
-    add(&mut text, &table, width);
     let mut table = Table::new(&["Sites of temporary objects", "count", "share", "bytes"]);
     for site in graph.advice_by_count(&of.temporary).iter().take(HOLDERS) {
         let cells = vec![grouped(site.count), percent(site.count as f64, of.objects as f64), grouped(site.bytes)];
@@ -474,7 +461,27 @@ fn program(text: &mut String, of: &Advice, width: usize) {
     value(text, "temporary", &format!("{share} of the objects end before their thread allocates again"), width);
 }
 
+/// What an instance of a scope is.
+pub fn instance(recipe: Recipe) -> &'static str {
+    ["call", "generation"][usize::from(recipe == Recipe::Generations)]
+}
+
+/// The live bytes over the run as a line of blocks, each as high as the most of its part.
+fn curve(text: &mut String, of: &Advice, width: usize) {
+    const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let (live, end) = (&of.curve.live, seconds(of.curve.seconds));
+    let Some(most) = live.iter().copied().max().filter(|most| *most > 0) else { return };
+    heading(text, &shorten(&format!("Live bytes over {end}, at most {}", bytes(most)), width));
+    let shown = live.len().min(width - 4).min(74);
+    let part = |column: usize| &live[column * live.len() / shown..(column + 1) * live.len() / shown];
+    let height = |column| (part(column).iter().max().map_or(0, |n| *n) as f64 / most as f64 * 8.0).ceil() as usize;
+    let line: String = (0..shown).map(|column| BLOCKS[height(column).min(8)]).collect();
+    *text += &format!("  {}\n", line.trim_end());
+    *text += &format!("  0 s{end:>0$}\n", shown.saturating_sub(3));
+}
+
 fn scope_text(text: &mut String, of: &Advice, scope: &advice::Scope, width: usize) {
+    let what = instance(scope.recipe);
     value(text, "use", recipe(scope.recipe), width);
     for line in &scope.calls {
         let line = format!("    {}", visible(line));
@@ -494,22 +501,20 @@ fn scope_text(text: &mut String, of: &Advice, scope: &advice::Scope, width: usiz
             "{} objects in arenas; an object was alive after {} of {}",
             grouped(trial.routed),
             grouped(trial.left),
-            counted(trial.instances, "call")
+            counted(trial.instances, what)
         );
         value(text, "trial", &kept, width);
     }
     if !scope.reason.is_empty() {
         value(text, "limits", &visible(&scope.reason), width);
     }
-    let what = if scope.recipe == Recipe::Generations { "generation" } else { "call" };
     value(text, "instances", &format!("{} with objects in the arena", counted(scope.instances, what)), width);
     for (name, spread) in [("objects", &scope.objects), ("bytes", &scope.bytes)] {
         let [median, p99, max] = [spread.median, spread.p99, spread.max].map(grouped);
         value(text, name, &format!("{median} in a {what} (median), {p99} (99 % of them), {max} (all)"), width);
     }
-    let lifetimes =
-        format!("{} objects freed within their call, {} live longer", grouped(scope.captured), grouped(scope.escaped));
-    value(text, "lifetimes", &lifetimes, width);
+    let [freed, longer] = [scope.captured, scope.escaped].map(grouped);
+    value(text, "lifetimes", &format!("{freed} objects freed within their {what}, {longer} live longer"), width);
     value(text, "peak, malloc", &bytes(scope.peak_malloc), width);
     value(text, "peak, arena", &bytes(scope.peak_arena), width);
     value(text, "block size", &bytes(scope.block), width);
