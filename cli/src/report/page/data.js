@@ -31,7 +31,7 @@ function choice(label, options, value, change) {
 
 // Numbers above 2^53 are strings in the data, so that they are shown exactly. Sums are as exact as a double.
 function exact(number) {
-  return String(number).replace(/\B(?=(\d{3})+$)/g, ',');
+  return String(number).replace('-', '−').replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
 function signed(number) {
@@ -102,9 +102,12 @@ function stackList(node) {
   return items.length ? el('ol', {}, items) : el('p', {}, 'unknown call site');
 }
 
-function siteLabel(site) {
-  const node = sites.node[site];
+function siteOfNode(node) {
   return node === 0 ? 'unknown call site' : labelOf(nodes.frame[node]);
+}
+
+function siteLabel(site) {
+  return siteOfNode(sites.node[site]);
 }
 
 // One report of one snapshot. Its data is parsed when it is first shown.

@@ -145,8 +145,8 @@ class Icicle {
         'aria-setsize': list.length, 'aria-posinset': list.indexOf(item) + 1, 'aria-selected': String(node === this.zoomed),
         class: this.classOf(item),
       }, item.width > 28 ? node.key.label : '');
-      element.style.left = item.x + 'px';
-      element.style.width = item.width + 'px';
+      element.style.left = item.x / this.width * 100 + '%'; // a printed page has another width
+      element.style.width = item.width / this.width * 100 + '%';
       element.style.top = level * height + 'px';
       if (node.key.kind !== 'rest') this.color(element, node);
       item.element = element;

@@ -48,15 +48,12 @@ class SitesView {
       ? [['bytes', 'bytes after'], ['old', 'bytes before'], ['growth', 'growth'], ['shrinkage', 'shrinkage']]
       : [['bytes', 'bytes'], ['count', 'allocations']];
     if (!weights.some(([weight]) => weight === this.weight)) this.weight = 'bytes';
+    const set = name => value => {
+      this[name] = value;
+      this.redraw();
+    };
     this.tools.replaceChildren(
-      choice('Levels', orders, this.order, order => {
-        this.order = order;
-        this.redraw();
-      }),
-      choice('Width', weights, this.weight, weight => {
-        this.weight = weight;
-        this.redraw();
-      }));
+      choice('Levels', orders, this.order, set('order')), choice('Width', weights, this.weight, set('weight')));
     this.table.found = this.icicle.found = search(this.input.value);
     this.table.show(rows);
     this.redraw();

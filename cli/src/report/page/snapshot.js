@@ -32,36 +32,33 @@ function budgets(stats, tags, tree) {
 function snapshotPage(main, controls) {
   const { moments, views } = data, sitesView = new SitesView();
   const state = { moment: moments.length - 1, view: data.view, base: data.base };
-  const statistics = el('div'), tags = el('div'), budget = el('div'), phases = el('div'), findings = el('div');
+  const parts = Object.fromEntries(['Statistics', 'Findings', 'Budgets', 'Tags', 'Phases'].map(title =>
+    [title, section(title.toLowerCase(), title, null, el('div'))]));
+  // A part without content is hidden.
+  const fill = (title, content) => {
+    parts[title].hidden = !content;
+    parts[title].lastChild.replaceChildren(content || '');
+  };
   const at = index => moments[index].stats[state.view];
   const names = moments.map((moment, index) => [String(index), moment.label]);
 
-  const timeline = new Timeline(moment => {
-    state.moment = moment;
+  const set = change => value => {
+    change(value);
     update();
-  });
-  const momentChoice = choice('Snapshot', names, String(state.moment), value => {
-    state.moment = Number(value);
-    timeline.go(state.moment);
-    update();
-  });
-  const baseChoice = choice('Compare with', [['', 'nothing']].concat(names), state.base === null ? '' : String(state.base), value => {
-    state.base = value === '' ? null : Number(value);
-    update();
-  });
-  const viewChoice = choice('Arenas', views.map((name, index) => [String(index), name]), String(state.view), value => {
+  };
+  const timeline = new Timeline(set(moment => state.moment = moment));
+  const momentChoice = choice('Snapshot', names, String(state.moment), set(value => timeline.go(state.moment = Number(value))));
+  const baseChoice = choice('Compare with', [['', 'nothing']].concat(names), state.base === null ? '' : String(state.base),
+    set(value => state.base = value === '' ? null : Number(value)));
+  const viewChoice = choice('Arenas', views.map((name, index) => [String(index), name]), String(state.view), set(value => {
     state.view = Number(value);
     drawTimeline();
-    update();
-  });
+  }));
   controls.prepend(...(views.length > 1 ? [viewChoice] : []), ...(moments.length > 1 ? [momentChoice, baseChoice] : []));
 
-  const statisticsSection = section('statistics', 'Statistics', null, statistics);
   const timelineSection = section('timeline', 'Timeline', timeline.legend, timeline.status, timeline.element);
-  const tagSection = section('tags', 'Tags', null, tags), budgetSection = section('budgets', 'Budgets', null, budget);
-  const phaseSection = section('phases', 'Phases', null, phases), findingSection = section('findings', 'Findings', null, findings);
-  main.append(statisticsSection, ...(moments.length > 1 && views.length ? [timelineSection] : []), findingSection, budgetSection,
-    ...sitesView.sections, tagSection, phaseSection);
+  main.append(parts.Statistics, ...(moments.length > 1 && views.length ? [timelineSection] : []), parts.Findings, parts.Budgets,
+    ...sitesView.sections, parts.Tags, parts.Phases);
 
   function drawTimeline() {
     if (moments.length < 2) return;
@@ -77,29 +74,16 @@ function snapshotPage(main, controls) {
     const now = report(state.moment, state.view), moment = moments[state.moment];
     const before = state.base === null || state.base === state.moment ? null : report(state.base, state.view);
     momentChoice.querySelector('select').value = String(state.moment);
-    for (const part of [statisticsSection, findingSection, budgetSection, ...sitesView.sections, tagSection, phaseSection]) part.hidden = !now;
-    findings.replaceChildren();
-    findingSection.hidden = moment.findings.length === 0;
-    if (!findingSection.hidden) {
-      findingSection.querySelector('h2').textContent = 'Findings of frame ' + moment.findings_of + ': ' + exact(moment.findings.length);
-      findings.append(el('ul', { class: 'findings' }, moment.findings.map(finding => el('li', {}, finding))));
-    }
-    if (!now) {
-      statisticsSection.hidden = false;
-      statistics.replaceChildren(el('p', { class: 'empty' }, 'This snapshot has no arenas of this name.'));
-      return;
-    }
-    statistics.replaceChildren(statisticCards(at(state.moment), before && at(state.base)));
-    const use = budgets(at(state.moment), now.tags, now.budgets);
-    budgetSection.hidden = use === null;
-    budget.replaceChildren(...(use === null ? [] : [use]));
-    tagSection.hidden = now.tags.length === 0 && !(before && before.tags.length);
-    tags.replaceChildren(tagTable(now.tags, before && before.tags));
-    phaseSection.hidden = now.phases.length === 0 && !(before && before.phases.length);
-    phases.replaceChildren(phaseTable(now.phases, before && before.phases));
-    const rows = rowsOf(now, before);
-    for (const part of sitesView.sections) part.hidden = rows.site.length === 0;
-    if (rows.site.length !== 0) sitesView.show(rows);
+    parts.Findings.querySelector('h2').textContent = 'Findings of frame ' + moment.findings_of + ': ' + exact(moment.findings.length);
+    const found = now && moment.findings.length;
+    fill('Findings', found && el('ul', { class: 'findings' }, moment.findings.map(finding => el('li', {}, finding))));
+    fill('Statistics', now ? statisticCards(at(state.moment), before && at(state.base)) : el('p', { class: 'empty' }, 'This snapshot has no arenas of this name.'));
+    fill('Budgets', now && budgets(at(state.moment), now.tags, now.budgets));
+    fill('Tags', now && (now.tags.length || before && before.tags.length) && tagTable(now.tags, before && before.tags));
+    fill('Phases', now && (now.phases.length || before && before.phases.length) && phaseTable(now.phases, before && before.phases));
+    const rows = now && rowsOf(now, before), hasSites = Boolean(rows && rows.site.length);
+    for (const part of sitesView.sections) part.hidden = !hasSites;
+    if (hasSites) sitesView.show(rows);
   }
 
   update();

@@ -54,20 +54,13 @@ class SitesTable {
     this.columns = [{ title: 'Site', value: label, text: true }];
     if (tagged) this.columns.push({ title: 'Tag', value: row => strings[sites.tag[rows.site[row]]], text: true, class: 'words wide',
       cell: row => el('td', { class: 'words wide' }, strings[sites.tag[rows.site[row]]]) });
-    if (rows.compared) {
-      this.columns.push(
-        number('Before', row => rows.oldBytes[row], rows.exactOldBytes, row => el('td', { class: 'wide' }, exact(rows.exactOldBytes[row]))),
-        number('After', row => rows.bytes[row], rows.exactBytes),
-        number('Change', row => rows.bytes[row] - rows.oldBytes[row], null, row => changeCell(rows.bytes[row] - rows.oldBytes[row])));
-      this.columns.at(-3).class = 'wide';
-    } else {
-      this.columns.push(
-        number('Bytes', row => rows.bytes[row], rows.exactBytes),
-        number('Count', row => rows.count[row], rows.exactCount),
-        number('Mean', row => rows.count[row] ? rows.bytes[row] / rows.count[row] : 0, null,
-          row => el('td', { class: 'wide' }, rows.count[row] ? exact(Math.round(rows.bytes[row] / rows.count[row])) : '')));
-      this.columns.at(-1).class = 'wide';
-    }
+    const mean = row => rows.count[row] ? rows.bytes[row] / rows.count[row] : 0, change = row => rows.bytes[row] - rows.oldBytes[row];
+    const wide = (title, value, shown) => ({ ...number(title, value, null, row => el('td', { class: 'wide' }, shown(row))), class: 'wide' });
+    this.columns.push(...(rows.compared
+      ? [wide('Before', row => rows.oldBytes[row], row => exact(rows.exactOldBytes[row])),
+        number('After', row => rows.bytes[row], rows.exactBytes), number('Change', change, null, row => changeCell(change(row)))]
+      : [number('Bytes', row => rows.bytes[row], rows.exactBytes), number('Count', row => rows.count[row], rows.exactCount),
+        wide('Mean', mean, row => rows.count[row] ? exact(Math.round(mean(row))) : '')]));
     this.total = rows.bytes.reduce((sum, bytes) => sum + bytes, 0);
     this.within = null;
     this.sorted = null;

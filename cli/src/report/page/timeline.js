@@ -74,29 +74,13 @@ class Timeline {
     return parts;
   }
 
-  // Of the points that share a pixel the lowest and the highest are drawn. A point without a value ends a line.
+  // A point without a value ends a line.
   line(name, y) {
     const lines = [[]];
-    let column = null, low = 0, high = 0;
-    const flush = () => {
-      if (column === null) return;
-      lines.at(-1).push(column + ',' + y(low).toFixed(1));
-      if (high !== low) lines.at(-1).push(column + ',' + y(high).toFixed(1));
-      column = null;
-    };
     this.points.forEach((point, index) => {
-      const value = point[name], x = Math.round(this.x(index) * 2) / 2;
-      if (value === null) {
-        flush();
-        if (lines.at(-1).length) lines.push([]);
-      } else if (x === column) {
-        [low, high] = [Math.min(low, value), Math.max(high, value)];
-      } else {
-        flush();
-        [column, low, high] = [x, value, value];
-      }
+      if (point[name] !== null) lines.at(-1).push(this.x(index).toFixed(1) + ',' + y(point[name]).toFixed(1));
+      else if (lines.at(-1).length) lines.push([]);
     });
-    flush();
     return lines;
   }
 
