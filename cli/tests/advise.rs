@@ -59,7 +59,7 @@ fn a_scope_is_found_with_its_sites_and_escapes() {
     assert_eq!(functions(&escape["freed"])[0], "main");
     assert!(advice["events"].as_u64().unwrap() >= 400_100);
     let live: Vec<_> = advice["curve"]["live"].as_array().unwrap().iter().map(number).collect();
-    assert_eq!((live.len(), live.iter().max()), (200, Some(&number(&advice["peak"]))));
+    assert_eq!(live.iter().max(), Some(&number(&advice["peak"])));
     let module = advice["modules"].as_array().unwrap().iter().find(|m| m["module"] == program.to_str().unwrap());
     assert!(module.unwrap()["build_id"].is_string() && module.unwrap()["address"] != "0x0", "{module:?}");
 }
@@ -268,6 +268,7 @@ fn frees_by_other_threads_match() {
     let program = folder.compile("processes.c", "processes", &["-g"]);
     let advice = folder.advice(&[], &program, &["threads"]);
     assert_eq!(advice["threads"], 3);
+    assert_eq!(advice["curve"]["live"].as_array().unwrap().len(), 200);
     assert_eq!(scope(&advice, "work")["captured"], 3 * 5000 * 16);
     assert!(notes(&advice).contains("8 % of the objects are freed by another thread"), "{}", notes(&advice));
 }

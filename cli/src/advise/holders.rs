@@ -1,5 +1,4 @@
-//! What is live where the program's live bytes are most, what only grows, and objects that end before their thread allocates
-//! again.
+//! What is live at the peak, what only grows, and objects that end before their thread allocates again.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::{
@@ -10,6 +9,7 @@ use super::{
 use crate::advice::Site;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
+use std::hash::{BuildHasher, RandomState};
 
 const GROWING_KEPT: usize = 10;
 
@@ -67,9 +67,12 @@ fn at_peak(lifetimes: &Lifetimes) -> Vec<Sum> {
 /// Code paths that have more live bytes at the end of each quarter of the run than at that of the quarter before, by those at
 /// the end of the run.
 pub fn growing(recording: &Recording, lifetimes: &Lifetimes, symbols: &mut Symbols) -> Vec<Site> {
+    let state = RandomState::new();
     let ip = |&node: &u32| recording.nodes[node as usize].ip;
-    let mut firsts: FxHashMap<Vec<u64>, usize> = FxHashMap::default();
-    let sites = recording.sites.iter().map(|site| site.stack.iter().map(ip).collect()).enumerate();
+    // By hashes: the paths themselves may take more memory than the recording.
+    let hash = |site: &recording::Site| state.hash_one(site.stack.iter().map(ip).collect::<Vec<_>>());
+    let mut firsts: FxHashMap<u64, usize> = FxHashMap::default();
+    let sites = recording.sites.iter().map(hash).enumerate();
     let paths: Vec<usize> = sites.map(|(site, path)| *firsts.entry(path).or_insert(site)).collect();
     // Of each path the objects, the bytes, those at the end of the quarter before, and whether they grow.
     let mut live = vec![(0i64, 0i64, 0, true); paths.len()];
@@ -140,9 +143,9 @@ mod tests {
     fn what_grows_in_each_quarter_is_found() {
         let recording = Recording::of(&[&[1], &[2], &[1], &[4], &[5]]);
         // The first and the third site have the same path, which grows; the others end, or have a pause.
-        let steps = [(0, 1), (0, 2), (0, 4), (0, 5), (0, 3), (0, -2), (0, 6), (0, 7), (0, -1), (0, 8)];
-        let mut of = lifetimes(&[10, 20, 15, 5, 1, 30, 9, 40], &steps);
-        for (object, site) in [1, 2, 3, 4, 5, 1, 5, 3].into_iter().enumerate() {
+        let steps = [(0, 1), (0, 2), (0, 4), (0, 5), (0, 3), (0, -2), (0, 6), (0, 7), (0, -1), (0, 8), (0, 9)];
+        let mut of = lifetimes(&[10, 20, 15, 5, 1, 30, 9, 40, 2], &steps);
+        for (object, site) in [1, 2, 3, 4, 5, 1, 5, 3, 5].into_iter().enumerate() {
             of.objects[object].site = site;
         }
         let quarters = [0, 4, 6, 8].into_iter();

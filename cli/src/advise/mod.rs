@@ -181,8 +181,10 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     let study = study::Study { recording, lifetimes: &lifetimes };
     step("finding scopes");
     let (proposals, sites) = study.proposals();
-    let mut symbols = symbols::Symbols::new(&recording.mappings);
-    let growing = holders::growing(recording, &lifetimes, &mut symbols);
+    let (growing, modules) = {
+        let mut symbols = symbols::Symbols::new(&recording.mappings);
+        (holders::growing(recording, &lifetimes, &mut symbols), symbols.modules(&sites.all))
+    };
     let live = lifetimes.curve.iter().map(|(most, _)| *most).collect();
     let [events, objects, bytes, peak] = lifetimes.end();
     let comparison = comparison::Comparison { arguments, program, first, wall, folder, malloc, limit, recording };
@@ -204,7 +206,7 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         scopes: measured.scopes,
         curve: Curve { seconds: (recording.end - recording.begin) / 1e9, live },
         growing,
-        modules: symbols.modules(&sites.all),
+        modules,
         sites: sites.all,
         at_peak: sites.at_peak,
         temporary: sites.temporary,
