@@ -1,5 +1,5 @@
-/* The frames of a stack of x86-64, by the rules of .eh_frame. A rule is read once for each return address: libgcc reads it
- * at each frame that it unwinds. Rules that are not of the usual kind, and frames of signals, are left to libgcc.
+/* The frames of a stack of x86-64, by the rules of .eh_frame. A rule is read once for each return address: libgcc reads
+ * it at each frame that it unwinds. Rules that are not of the usual kind, and frames of signals, are left to libgcc.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_PRELOAD_FRAMES_H
 #define TOFT_PRELOAD_FRAMES_H

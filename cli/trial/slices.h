@@ -8,8 +8,8 @@
 
 enum { SLICES = 512 };
 
-/* Objects are multiples of UNIT bytes. One of at most SMALL has nothing before it, as in a rewrite that calls the arena: its
- * size is in a table beside the slices, in units. A larger one has its size in the HEADER bytes before it. */
+/* Objects are multiples of UNIT bytes. One of at most SMALL has nothing before it, as in a rewrite on an arena:
+ * its size is in a table beside the slices, in units. A larger one has its size in the HEADER bytes before it. */
 enum { UNIT = 16, HEADER = 16, SMALL = 254 * UNIT, LARGE = 255 };
 
 /* IN_USE: of one thread. LEFT: its instance or thread has ended; it serves again when no object is alive. */

@@ -50,7 +50,7 @@ static void *resize_block(void *p, size_t size) { return N.realloc(p, size); }
 static void free_block(void *p) { N.free(p); }
 static int align_block(void **result, size_t align, size_t size) { return N.posix_memalign(result, align, size); }
 
-/* The clock is read at every 16th free of a run, from the fourth on: most runs are shorter, and reading it takes time. */
+/* The clock is read at each 16th free of a run, from the fourth on: most runs are shorter, and it takes time. */
 enum { BURST = 16, BURST_BEGIN = 3 };
 
 /* A program calls hooks by their addresses. */

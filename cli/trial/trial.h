@@ -31,7 +31,7 @@ typedef struct trial_file {
   uint64_t instances, left; /* calls of the scope; those after which an object was alive */
   uint64_t refused;         /* objects for which no arena had memory, and limits of the program's memory */
   int64_t traversal_ticks;  /* time of frees in the arena, one after another */
-  /* The arena is reset too where at most so many of its objects are left after so many frees; UINT64_MAX: never, and
+  /* The arena is reset too where at most `live` of its objects are left after these frees; UINT64_MAX: never, and
    * `live` is whether it has the objects of all paths, also of unknown ones. */
   uint64_t live, least_freed;
   char executable[4096 - 88]; /* others are not tried; "": all are */

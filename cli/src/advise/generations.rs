@@ -4,51 +4,13 @@
 
 use super::lifetimes::{Lifetimes, NONE};
 use super::recording::Recording;
-use super::scopes::Scoped;
+use super::scopes::{Ends, Scoped};
 use rustc_hash::FxHashMap;
 
-/// A generation has ended when at most one of so many of its objects is live.
+/// A generation has ended when at most this part of its objects is live, one in twenty.
 const LIVE: u64 = 20;
-/// It has at least one part in so many of the scope's peak of live bytes: shorter ones are a part of the next.
+/// It has at least this part of the scope's peak of live bytes, one in four: shorter ones are a part of the next.
 const PEAK: u64 = 4;
-
-/// Where an arena is reset.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub enum Resets {
-    /// Nowhere: it lasts as long as the process.
-    #[default]
-    Never,
-    /// Where the scope's call ends, and where at most `live` of its objects are left after at least `freed` frees.
-    At { live: u64, freed: u64 },
-}
-
-impl Resets {
-    /// Where the call ends, or nothing is live: calls that follow each other at one place of the stack look like one call.
-    pub const CALLS: Resets = Resets::At { live: 0, freed: 0 };
-}
-
-/// The ends of generations.
-#[derive(Default)]
-pub struct Ends {
-    /// The calls of the scope, as far as the stack distinguishes them.
-    pub calls: u64,
-    /// The site of the last free before each end.
-    pub sites: Vec<u32>,
-    /// The fewest frees of a generation.
-    pub freed: u64,
-    /// Of each end the objects that live on.
-    pub live: Vec<u64>,
-    /// Of each site the objects that were live at an end, and the number of the ends.
-    pub survivors: FxHashMap<u32, (u64, u64)>,
-}
-
-impl Ends {
-    pub fn resets(&self) -> Resets {
-        let mut live = self.live.clone();
-        live.sort_unstable();
-        Resets::At { live: live.get(live.len() * 9 / 10).copied().unwrap_or(0), freed: self.freed / 2 }
-    }
-}
 
 /// The generation of a thread that has not ended.
 #[derive(Default)]
@@ -61,7 +23,7 @@ struct Young {
     live: u64,
     /// The most at once.
     most: u64,
-    /// Where fewest were live: the objects until there, of which so many live on, and the site of the free.
+    /// Where fewest were live: the number of the objects until there, that of those that live on, and the site of the free.
     low: Option<(usize, u64, u32)>,
 }
 
@@ -165,7 +127,7 @@ impl Young {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scopes::{groups, instances, Paths};
+    use super::super::scopes::{groups, instances, Paths, Resets};
     use super::*;
 
     const MAIN: u64 = 1;
@@ -184,7 +146,7 @@ mod tests {
         ends(recording, lifetimes, &scope, peak, whole)
     }
 
-    /// Documents of 100 objects, all but `left` of which end before the next one.
+    /// Documents of 100 objects: all but `left` of these end before the next document.
     fn documents(count: usize, left: usize) -> (Recording, Lifetimes) {
         let (recording, mut all) = (recording(), Lifetimes::default());
         for _ in 0..count {

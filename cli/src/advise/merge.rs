@@ -47,6 +47,22 @@ fn both(a: Trial, b: Trial) -> Trial {
     }
 }
 
+fn add_scope(s: &mut Scope, scope: Scope) {
+    s.instances += scope.instances;
+    s.captured += scope.captured;
+    s.escaped += scope.escaped;
+    s.trial = s.trial.zip(scope.trial).map(|(a, b)| both(a, b));
+    if s.reason.is_empty() {
+        s.reason = scope.reason;
+    }
+    s.objects = larger(s.objects, scope.objects);
+    s.bytes = larger(s.bytes, scope.bytes);
+    s.peak_malloc = s.peak_malloc.max(scope.peak_malloc);
+    s.peak_arena = s.peak_arena.max(scope.peak_arena);
+    s.block = s.block.max(scope.block);
+    s.escapes.extend(scope.escapes);
+}
+
 fn add_sites(sum: &mut Vec<Site>, other: Vec<Site>) {
     for site in other {
         match sum.iter_mut().find(|s| s.stack == site.stack) {
@@ -96,21 +112,7 @@ pub fn merge(all: Vec<Advice>) -> Result<Advice> {
         });
         for scope in other.scopes {
             match sum.scopes.iter_mut().find(|s| key(s) == key(&scope)) {
-                Some(s) => {
-                    s.instances += scope.instances;
-                    s.captured += scope.captured;
-                    s.escaped += scope.escaped;
-                    s.trial = s.trial.zip(scope.trial).map(|(a, b)| both(a, b));
-                    if s.reason.is_empty() {
-                        s.reason = scope.reason;
-                    }
-                    s.objects = larger(s.objects, scope.objects);
-                    s.bytes = larger(s.bytes, scope.bytes);
-                    s.peak_malloc = s.peak_malloc.max(scope.peak_malloc);
-                    s.peak_arena = s.peak_arena.max(scope.peak_arena);
-                    s.block = s.block.max(scope.block);
-                    s.escapes.extend(scope.escapes);
-                }
+                Some(s) => add_scope(s, scope),
                 None => sum.scopes.push(scope),
             }
         }

@@ -69,11 +69,8 @@ pub fn calls(recipe: Recipe, language: Language, block: u64) -> Vec<String> {
         ],
     };
     let mut calls: Vec<String> = lines.iter().map(|&s| s.to_owned()).collect();
-    if recipe != Recipe::Process {
-        calls.push(format!("first block: {} KiB holds 95 of 100 calls", block >> 10));
-    }
-    if language == Language::Cpp {
-        calls.push(PMR.to_owned());
-    }
+    let first_block = format!("first block: {} KiB holds 95 of 100 calls", block >> 10);
+    calls.extend((recipe != Recipe::Process).then_some(first_block));
+    calls.extend((language == Language::Cpp).then(|| PMR.to_owned()));
     calls
 }

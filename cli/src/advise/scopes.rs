@@ -4,7 +4,6 @@
 //! its function, outermost if recursive, or the part of a call between two resets of the arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::generations::{Ends, Resets};
 use super::lifetimes::{Lifetimes, NONE, NO_OWNER};
 use super::recording::Recording;
 use crate::advice::Spread;
@@ -124,6 +123,44 @@ fn spread(values: &mut [u64]) -> Spread {
     match values.len() {
         0 => Spread::default(),
         n => Spread { median: values[n / 2], p99: values[n * 99 / 100], max: values[n - 1] },
+    }
+}
+
+/// Where an arena is reset.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Resets {
+    /// Nowhere: it lasts as long as the process.
+    #[default]
+    Never,
+    /// Where the scope's call ends, and where at most `live` of its objects are left after at least `freed` frees.
+    At { live: u64, freed: u64 },
+}
+
+impl Resets {
+    /// Where the call ends, or nothing is live: calls that follow each other at one place of the stack look like one call.
+    pub const CALLS: Resets = Resets::At { live: 0, freed: 0 };
+}
+
+/// The ends of generations.
+#[derive(Default)]
+pub struct Ends {
+    /// The calls of the scope, as far as the stack distinguishes them.
+    pub calls: u64,
+    /// The site of the last free before each end.
+    pub sites: Vec<u32>,
+    /// The fewest frees of a generation.
+    pub freed: u64,
+    /// Of each end the objects that live on.
+    pub live: Vec<u64>,
+    /// Of each site the objects that were live at an end, and the number of the ends.
+    pub survivors: FxHashMap<u32, (u64, u64)>,
+}
+
+impl Ends {
+    pub fn resets(&self) -> Resets {
+        let mut live = self.live.clone();
+        live.sort_unstable();
+        Resets::At { live: live.get(live.len() * 9 / 10).copied().unwrap_or(0), freed: self.freed / 2 }
     }
 }
 
@@ -339,7 +376,7 @@ mod tests {
     #[test]
     fn few_objects_outlive_few_generations() {
         let recording = Recording::of(&[&[2, MAIN]]);
-        // Of 1,000 objects so many live on, after so many of 40 generations.
+        // The number of 1,000 objects that live on, and of 40 generations.
         for (objects, after, stays) in [(10, 2, true), (11, 2, false), (10, 3, false)] {
             let mut paths = Paths::new(&recording, &[group(1, 1000, 1)], MAIN);
             let ends = Ends {

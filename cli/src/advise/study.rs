@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::{
-    generations::{self, Ends, Whole},
+    generations::{self, Whole},
     holders::{Holders, Sum},
     lifetimes::{Lifetimes, NO_OWNER},
     recipes,
     recording::Recording,
-    scopes::{self, Candidate, Group, Instances, Paths, Scoped},
+    scopes::{self, Candidate, Ends, Group, Instances, Paths, Scoped},
     symbols::Symbols,
 };
 use crate::advice::{Escape, Recipe, Scope, Site};

@@ -1,7 +1,11 @@
 //! The file of a trial, which `trial/trial.h` defines: the code paths whose objects are in an arena, and the counts of a run.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::{generations::Resets, lifetimes::NO_OWNER, recording::Recording, scopes::Scoped};
+use super::{
+    lifetimes::NO_OWNER,
+    recording::Recording,
+    scopes::{Resets, Scoped},
+};
 use anyhow::{Context, Result};
 use rustc_hash::FxHashMap;
 use std::{

@@ -425,14 +425,17 @@ pub fn advice(of: &Advice, width: usize) -> String {
         self::site(&mut table, &graph, site.site, cells);
     }
     add(&mut text, &table, width);
-    let notes: Vec<_> = of.failures.iter().chain(&of.notes).collect();
-    if !notes.is_empty() {
-        heading(&mut text, "Notes");
-        for note in notes {
-            text += &wrapped("  - ", &visible(note), 4, width);
-        }
-    }
+    notes(&mut text, of, width);
     text
+}
+
+fn notes(text: &mut String, of: &Advice, width: usize) {
+    if !of.failures.is_empty() || !of.notes.is_empty() {
+        heading(text, "Notes");
+    }
+    for note in of.failures.iter().chain(&of.notes) {
+        *text += &wrapped("  - ", &visible(note), 4, width);
+    }
 }
 
 fn program(text: &mut String, of: &Advice, width: usize) {
