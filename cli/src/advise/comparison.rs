@@ -33,6 +33,8 @@ const WIDTH: f64 = 0.05;
 /// With this many runs, or after these seconds, an interval that decides is narrow enough.
 const RUNS: usize = 15;
 const SECONDS: f64 = 15.0;
+/// The percentage by which two runs differ on a busy machine.
+const BUSY: f64 = 10.0;
 /// The part of the time for pairs with small pages, the most of these, and what an arena has at least that could have large ones.
 const SMALL_PAGES: f64 = 0.15;
 const SMALL_PAIRS: usize = 9;
@@ -266,6 +268,9 @@ impl Comparison<'_> {
         if contenders[PLAIN].failed.is_some() {
             return true;
         }
+        if rounds == 1 {
+            self.warn_of_spread(contenders[PLAIN].usages[0].cpu);
+        }
         for (contender, &captured) in contenders[ARENAS..].iter_mut().zip(&ways.captured) {
             contender.is_flawed = contender.pairs.last().is_some_and(|p| flaw(captured, &p.counts).is_some());
             contender.is_done |= contender.is_flawed;
@@ -293,6 +298,14 @@ impl Comparison<'_> {
         is_long
             && figures.iter().flatten().all(|f| f.high - f.low <= WIDTH * cpu || side(f, WORTH * cpu) == Side::Below)
             && verdict::of(cpu, figures[0].as_ref(), figures[1].as_ref(), beyond.as_ref()) != Verdict::NotDecided
+    }
+
+    /// Before the time is spent: an interval is not narrower than what the machine does to the program.
+    fn warn_of_spread(&self, again: f64) {
+        let spread = 100.0 * (again / self.first.cpu.max(1e-6) - 1.0).abs();
+        if spread >= BUSY {
+            super::step(&format!("two runs of the program as it is differ by {spread:.0} %: the machine is busy"));
+        }
     }
 
     fn results(
@@ -410,4 +423,22 @@ fn trial_of(
         instances: counts.instances,
         left: counts.left,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_may_be_alive_after_one_call_in_twenty() {
+        let flawed =
+            |left, instances| flaw(100, &Counts { routed: 100, left, instances, ..Counts::default() }).is_some();
+        assert!(!flawed(1, 20) && flawed(1, 19) && !flawed(1, 1));
+    }
+
+    #[test]
+    fn half_of_the_objects_must_be_in_arenas() {
+        let flawed = |routed| flaw(100, &Counts { routed, instances: 1, ..Counts::default() }).is_some();
+        assert!(!flawed(50) && flawed(49));
+    }
 }

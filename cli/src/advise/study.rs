@@ -318,6 +318,20 @@ mod tests {
     }
 
     #[test]
+    fn ninety_five_of_a_hundred_objects_are_nearly_the_same() {
+        for (inner, is_outer) in [(95, true), (94, false)] {
+            let (_, others) = chosen(vec![proposal("main", 100, 8 << 20), proposal("parse", inner, 1 << 20)], 3);
+            assert_eq!(others.len(), usize::from(is_outer), "{inner}");
+        }
+    }
+
+    #[test]
+    fn an_arena_may_have_three_times_the_memory_and_16_mib() {
+        assert!(is_affordable((3 << 20) + (16 << 20), 1 << 20));
+        assert!(!is_affordable((3 << 20) + (16 << 20) + 1, 1 << 20));
+    }
+
+    #[test]
     fn an_arena_of_many_times_the_memory_is_tried_last() {
         let all = vec![proposal("main", 100, 1 << 30), proposal("print", 30, 1 << 20)];
         assert_eq!(names(&chosen(all, 2).0), ["print", "main"]);
