@@ -18,7 +18,6 @@ enum slice_state { UNUSED, IN_USE, LEFT };
 typedef struct slice {
   toft_region *region;
   toft_arena *arena;
-  size_t ready; /* bytes whose pages are prepared */
   int64_t live; /* objects, without those that the owner counts */
   int state;
 } slice;
@@ -100,7 +99,7 @@ static int reserve_slices(void) {
   return 0;
 }
 
-/* An arena in its slice. */
+/* An arena in its slice, with large pages beyond the first ones, as blocks of 1 MiB have in other arenas. */
 static int make_arena(slice *s, size_t i) {
   if (S.sandbox || A.used >= A.budget) return 0;
   toft_region_options options = TOFT_REGION_OPTIONS;
@@ -109,8 +108,8 @@ static int make_arena(slice *s, size_t i) {
   if (mprotect(entry_of(options.memory), options.max / UNIT, PROT_READ | PROT_WRITE) != 0 ||
       mprotect(options.memory, options.max, PROT_READ | PROT_WRITE) != 0)
     return 0;
+  (void)madvise((char *)options.memory + TOFT_HUGE_PAGE, options.max - TOFT_HUGE_PAGE, MADV_HUGEPAGE);
   s->region = toft_region_create(&options);
-  s->ready = TOFT_HUGE_PAGE;
   s->arena = s->region != NULL ? toft_region_arena(s->region) : NULL;
   return s->arena != NULL;
 }
@@ -120,9 +119,6 @@ static void *allocate_in(slice *s, size_t size) {
   size_t before = (size_t)(s->region->high - s->region->base);
   size_t left = A.budget > A.used ? (A.budget - A.used) / PAGE * PAGE : 0;
   s->region->control->max = toft_min((size_t)1 << A.shift, before + left);
-  /* Pages are prepared as those of the blocks of other arenas are. */
-  for (; s->ready < toft_min(before + TOFT_CAP, s->region->control->max); s->ready += TOFT_HUGE_PAGE)
-    (void)toft_fresh_map(s->region->base + s->ready);
   void *p = make_object(s->arena, size);
   A.used += (size_t)(s->region->high - s->region->base) - before;
   return p;

@@ -162,7 +162,7 @@ static void measure_frees(void) {
   F.free_ticks = INT64_MAX;
   T.busy = 0; /* as for the program; handlers are blocked here */
   for (int attempt = 0; attempt < 8; attempt++) {
-    for (int i = 0; i < BURST; i++) p[i] = toft_hook_malloc(O.arena, 16);
+    for (int i = 0; i < BURST; i++) p[i] = hook_malloc(O.arena, 16);
     uint64_t begin = ticks();
     for (int i = 0; i < BURST; i++) free_object(p[i], O.slice);
     int64_t taken = (int64_t)(ticks() - begin);
