@@ -5,16 +5,16 @@
 
 #include "support.h"
 
-static char order[64];
-static void note(void *arg) { strncat(order, (const char *)arg, 1); }
+static char cleanups_run[64];
+static void note(void *arg) { strncat(cleanups_run, (const char *)arg, 1); }
 
 static void add(toft_arena *a, const char *name) {
   assert_non_null(toft_cleanup_add(a, note, (void *)(uintptr_t)name));
 }
 
 static void ran(const char *expected) {
-  assert_string_equal(order, expected);
-  order[0] = '\0';
+  assert_string_equal(cleanups_run, expected);
+  cleanups_run[0] = '\0';
 }
 
 #endif

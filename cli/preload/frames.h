@@ -87,8 +87,14 @@ static int run_extended(frame_rule *r, const frame_rule *initial, instructions *
     case 0x08:
       if (which == RBP) r->saves_rbp = 0;
       return which != RETURN;
-    case 0x0a: remembered[i->depth++ % REMEMBERED] = *r; return 1;
-    case 0x0b: *r = remembered[--i->depth % REMEMBERED]; return 1;
+    case 0x0a:
+      if (i->depth == REMEMBERED) return 0;
+      remembered[i->depth++] = *r;
+      return 1;
+    case 0x0b:
+      if (i->depth == 0) return 0;
+      *r = remembered[--i->depth];
+      return 1;
     case 0x0c: r->cfa_offset = (int64_t)take_leb(i, 0); break;
     case 0x0d: break;
     case 0x0e: r->cfa_offset = (int64_t)take_leb(i, 0); return 1;
@@ -120,10 +126,7 @@ static int run(frame_rule *r, const frame_rule *initial, instructions *i, uint64
 }
 
 /* Reads the rule of a return address. 0: it is not of the usual kind. */
-static int read_rule(frame_rule *r, uint64_t ip) {
-  struct dwarf_eh_bases bases;
-  const unsigned char *fde = (const unsigned char *)_Unwind_Find_FDE((void *)(uintptr_t)(ip - 1), &bases);
-  if (fde == NULL) return 0;
+static int read_rule(frame_rule *r, uint64_t ip, const unsigned char *fde, uint64_t function) {
   const unsigned char *cie = fde + 4 - (int32_t)word_at(fde + 4), *text = cie + 9;
   if (word_at(fde) == UINT32_MAX || word_at(cie) == UINT32_MAX || cie[8] > 3 || (*text != 0 && *text != 'z')) return 0;
   instructions i = {text + strlen((const char *)text) + 1, cie + 4 + word_at(cie), 0, ip, 0, 0};
@@ -149,18 +152,21 @@ static int read_rule(frame_rule *r, uint64_t ip) {
     size_t skipped = take_leb(&i, 0);
     i.at += skipped;
   }
-  r->function = (uint64_t)(uintptr_t)bases.function;
-  return run(r, &initial, &i, r->function) && r->cfa_register != 0;
+  return run(r, &initial, &i, function) && r->cfa_register != 0;
 }
 
+/* NULL: the address is in no function. It may be no address of code: the outermost of a coroutine is what it chose. */
 static const frame_rule *rule_of(uint64_t ip) {
-  uint32_t code = word_at((const char *)(uintptr_t)ip - 4);
   frame_rule *r = &frame_rules[(ip * 0x9E3779B97F4A7C15u) >> 51];
-  if (r->ip == ip && r->code == code) return r;
+  if (r->ip == ip && r->code == word_at((const char *)(uintptr_t)ip - 4)) return r;
+  struct dwarf_eh_bases bases;
+  const unsigned char *fde = (const unsigned char *)_Unwind_Find_FDE((void *)(uintptr_t)(ip - 1), &bases);
+  if (fde == NULL) return NULL;
   memset(r, 0, sizeof *r);
-  if (!read_rule(r, ip)) r->cfa_register = 0;
+  r->function = (uint64_t)(uintptr_t)bases.function;
+  if (!read_rule(r, ip, fde, r->function)) r->cfa_register = 0;
   r->ip = ip;
-  r->code = code;
+  r->code = word_at((const char *)(uintptr_t)ip - 4);
   return r;
 }
 

@@ -88,6 +88,10 @@ static int walk(unwinding *u) {
   unsigned checked = 0;
   while (u->count < FRAMES_MAX) {
     const frame_rule *r = rule_of(ip);
+    if (r == NULL) {
+      if (u->count != 0) u->frame[u->count - 1].cfa = 0;
+      break;
+    }
     unsigned k = u->count++;
     u->frame[k].ip = ip;
     u->frame[k].function = r->function;
@@ -101,6 +105,18 @@ static int walk(unwinding *u) {
   while (checked < u->count && !find_known(u, checked)) checked++;
   return 1;
 }
+
+#ifdef TOFT_ASSERTIONS
+static _Unwind_Reason_Code compare_frame(struct _Unwind_Context *c, void *arg) {
+  unwinding *u = (unwinding *)arg;
+  if (u->skipped == 0 && _Unwind_GetIP(c) != u->ra) return _URC_NO_REASON;
+  unsigned k = u->skipped++;
+  if (k == u->count) return _URC_END_OF_STACK;
+  if (u->frame[k].ip != _Unwind_GetIP(c) || u->frame[k].function != _Unwind_GetRegionStart(c)) abort();
+  if (k > 0 && u->frame[k - 1].cfa != _Unwind_GetCFA(c)) abort();
+  return k + 1 < u->count ? _URC_NO_REASON : _URC_END_OF_STACK; /* it may stop at what is no code */
+}
+#endif
 #else
 static int walk(unwinding *u) { return (void)u, 0; }
 #endif
@@ -163,6 +179,11 @@ static void fill_site(uint32_t i, uint64_t key, uint64_t ra, uint64_t sp, int ca
   if (!walk(&u)) {
     u.count = 0;
     _Unwind_Backtrace(on_frame, &u);
+#if defined(TOFT_ASSERTIONS) && defined(__x86_64__)
+  } else {
+    _Unwind_Backtrace(compare_frame, &u);
+    if (u.skipped < u.count) abort();
+#endif
   }
   uint32_t leaf = add_nodes(&u, ids), known = u.known;
   if (leaf != 0) {

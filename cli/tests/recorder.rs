@@ -164,6 +164,36 @@ fn small_stacks_are_large_enough() {
 }
 
 #[test]
+fn frames_of_many_kinds_are_unwound() {
+    let folder = Folder::new();
+    for flags in [&["-O2"][..], &["-O0", "-fno-omit-frame-pointer"]] {
+        let program = folder.compile("frames.c", "frames", flags);
+        folder.is_undisturbed(&program, &[]);
+    }
+}
+
+/// With assertions the recorder unwinds each new stack by libgcc too.
+#[test]
+fn stacks_are_those_of_libgcc() {
+    let folder = Folder::new();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/recorder/recorder.c");
+    let flags = "-shared -fPIC -O2 -w -fno-omit-frame-pointer -fexceptions -static-libgcc -DTOFT_ASSERTIONS";
+    let mut command = Command::new("cc");
+    command
+        .args(flags.split(' '))
+        .arg("-o")
+        .arg(folder.0.path().join("recorder.so"))
+        .args([source, "-ldl", "-pthread"]);
+    assert!(command.status().unwrap().success());
+    for flags in [&["-O2"][..], &["-O0", "-fno-omit-frame-pointer"]] {
+        folder.is_recorded(&folder.compile("frames.c", "frames", flags), &[]);
+    }
+    let plugin = folder.compile("plugin.cpp", "plugin.so", &["-shared", "-fPIC", "-O2"]);
+    folder.is_recorded(&folder.compile("host.c", "host", &["-ldl"]), &[plugin.to_str().unwrap()]);
+    folder.is_recorded(&folder.compile("stacks.c", "stacks", &[]), &["8192"]);
+}
+
+#[test]
 fn no_system_call_is_made_in_a_sandbox() {
     let folder = Folder::new();
     let program = folder.compile("sandbox.c", "sandbox", &[]);

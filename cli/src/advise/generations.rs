@@ -4,7 +4,7 @@
 
 use super::lifetimes::{Lifetimes, NONE};
 use super::recording::Recording;
-use super::scopes::{Ends, Scoped};
+use super::scopes::{Ends, ScopeObjects};
 use rustc_hash::FxHashMap;
 
 /// A generation has ended when at most this part of its objects is live, one in twenty.
@@ -30,13 +30,13 @@ struct Young {
 /// What a generation's live objects are compared with: all of its objects, also where older ones are live, or the most that were
 /// live at once, since temporary objects end within a generation too.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Whole {
-    All,
+pub enum Basis {
+    Made,
     Live,
 }
 
 /// The ends of generations of the scope's objects, whose live bytes have that peak.
-pub fn ends(recording: &Recording, lifetimes: &Lifetimes, scope: &Scoped, peak: u64, whole: Whole) -> Ends {
+pub fn ends(recording: &Recording, lifetimes: &Lifetimes, scope: &ScopeObjects, peak: u64, basis: Basis) -> Ends {
     let mut found = Ends { freed: u64::MAX, ..Ends::default() };
     // Of each object the number of its generation, from 1; 0: it is not in the arena, or has ended.
     let mut of = vec![0u32; lifetimes.objects.len()];
@@ -60,7 +60,7 @@ pub fn ends(recording: &Recording, lifetimes: &Lifetimes, scope: &Scoped, peak: 
             young.most = young.most.max(young.live);
             of[step.object as usize] = young.number;
             if let Some((until, low, site)) = young.low
-                && young.live > 2 * low + young.whole(whole) / LIVE
+                && young.live > 2 * low + young.basis(basis) / LIVE
             {
                 found.add(lifetimes, young, &of, (until, low, site));
                 numbers += 1;
@@ -70,7 +70,7 @@ pub fn ends(recording: &Recording, lifetimes: &Lifetimes, scope: &Scoped, peak: 
         if step.old != NONE && std::mem::take(&mut of[step.old as usize]) == young.number && young.number != 0 {
             young.live -= 1;
             let is_least = young.low.is_none_or(|(_, low, _)| young.live <= low);
-            if young.bytes * PEAK >= peak && young.live * LIVE <= young.whole(whole) && is_least {
+            if young.bytes * PEAK >= peak && young.live * LIVE <= young.basis(basis) && is_least {
                 young.low = Some((young.objects.len(), young.live, step.site));
             }
         }
@@ -95,10 +95,10 @@ impl Ends {
 }
 
 impl Young {
-    fn whole(&self, whole: Whole) -> u64 {
-        match whole {
-            Whole::All => self.objects.len() as u64,
-            Whole::Live => self.most,
+    fn basis(&self, basis: Basis) -> u64 {
+        match basis {
+            Basis::Made => self.objects.len() as u64,
+            Basis::Live => self.most,
         }
     }
 
@@ -140,10 +140,10 @@ mod tests {
         Recording::of(&[&[2, MAIN], &[3, MAIN], &[4, MAIN]])
     }
 
-    fn find(recording: &Recording, lifetimes: &Lifetimes, whole: Whole) -> Ends {
+    fn find(recording: &Recording, lifetimes: &Lifetimes, basis: Basis) -> Ends {
         let scope = Paths::new(recording, &groups(lifetimes), MAIN).calls();
         let peak = instances(recording, lifetimes, &scope).peak_malloc;
-        ends(recording, lifetimes, &scope, peak, whole)
+        ends(recording, lifetimes, &scope, peak, basis)
     }
 
     /// Documents of 100 objects: all but `left` of these end before the next document.
@@ -159,13 +159,13 @@ mod tests {
     #[test]
     fn a_generation_ends_where_one_object_in_twenty_is_left() {
         let (recording, all) = documents(10, 5);
-        let found = find(&recording, &all, Whole::Live);
+        let found = find(&recording, &all, Basis::Live);
         assert_eq!((found.sites.len(), found.calls), (9, 1), "the last one ends with the call");
         assert!(found.sites.iter().all(|&site| site == FREE));
         assert_eq!(found.survivors[&OBJECT], (45, 9));
         assert_eq!(found.resets(), Resets::At { live: 5, freed: 47 });
         let (recording, all) = documents(10, 6);
-        assert_eq!(find(&recording, &all, Whole::Live).sites.len(), 0);
+        assert_eq!(find(&recording, &all, Basis::Live).sites.len(), 0);
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
             objects.iter().for_each(|&object| all.finish(object, FREE));
         }
         all.finish(kept, FREE);
-        let found = find(&recording, &all, Whole::Live);
+        let found = find(&recording, &all, Basis::Live);
         assert_eq!((found.sites.len(), found.survivors.len(), found.survivors[&KEPT]), (9, 1, (1, 1)));
     }
 
@@ -191,7 +191,7 @@ mod tests {
             for _ in 0..100 {
                 all.begin(&recording, OBJECT, 16);
             }
-            assert_eq!(find(&recording, &all, Whole::Live).sites.len(), ends, "{size}");
+            assert_eq!(find(&recording, &all, Basis::Live).sites.len(), ends, "{size}");
         }
     }
 
@@ -208,12 +208,12 @@ mod tests {
                 all.finish(temporary, FREE);
             }
         }
-        assert_eq!(find(&recording, &all, Whole::Live).sites.len(), 0);
-        assert_eq!(find(&recording, &all, Whole::All).sites.len(), 1);
+        assert_eq!(find(&recording, &all, Basis::Live).sites.len(), 0);
+        assert_eq!(find(&recording, &all, Basis::Made).sites.len(), 1);
     }
 
     #[test]
     fn nothing_has_no_generation() {
-        assert_eq!(find(&recording(), &Lifetimes::default(), Whole::All).sites.len(), 0);
+        assert_eq!(find(&recording(), &Lifetimes::default(), Basis::Made).sites.len(), 0);
     }
 }

@@ -26,34 +26,19 @@ pub fn calls(recipe: Recipe, language: Language, block: u64) -> Vec<String> {
             "arena.scope(|scope| ...);              around the function's body",
             "scope.alloc(x), scope.vec()            for Box::new, Vec::new",
         ],
-        (Recipe::Document, Language::C) => &[
+        (Recipe::Document | Recipe::Generations, Language::C) => &[
             "toft_arena *a = toft_create();         at the beginning",
             "toft_new(a, T), toft_alloc(a, size)    for malloc; free goes away",
             "toft_release(a);                       at the end, or toft_reset(a)",
         ],
-        (Recipe::Document, Language::Cpp) => &[
+        (Recipe::Document | Recipe::Generations, Language::Cpp) => &[
             "toft::arena a;                         first in the function",
             "a.make<T>(...)                         for new; delete goes away",
             "toft::arena_resource r(a);             for std::pmr containers",
         ],
-        (Recipe::Document, Language::Rust) => &[
+        (Recipe::Document | Recipe::Generations, Language::Rust) => &[
             "let arena = toft::Arena::new();        first in the function",
             "arena.alloc(x), arena.vec()            for Box::new, Vec::new",
-        ],
-        (Recipe::Generations, Language::C) => &[
-            "toft_arena *a = toft_create();         at the beginning",
-            "toft_new(a, T), toft_alloc(a, size)    for malloc; free goes away",
-            "toft_reset(a);                         after the last free of each",
-        ],
-        (Recipe::Generations, Language::Cpp) => &[
-            "toft::arena a;                         at the beginning",
-            "a.make<T>(...), arena_resource         for new and containers; delete goes away",
-            "a.reset();                             after the last delete of each",
-        ],
-        (Recipe::Generations, Language::Rust) => &[
-            "let mut arena = toft::Arena::new();    at the beginning",
-            "arena.alloc(x), arena.vec()            for Box::new, Vec::new",
-            "arena.reset();                         where a generation is dropped",
         ],
         (Recipe::Process, Language::C) => &[
             "static toft_arena *a;                  toft_create() at the beginning of main",
@@ -69,6 +54,12 @@ pub fn calls(recipe: Recipe, language: Language, block: u64) -> Vec<String> {
         ],
     };
     let mut calls: Vec<String> = lines.iter().map(|&s| s.to_owned()).collect();
+    let reset = match language {
+        Language::C => "toft_reset(a);                         after the last free of a generation",
+        Language::Cpp => "a.reset();                             after the last delete of a generation",
+        Language::Rust => "arena.reset();                         where a generation is dropped; let mut arena",
+    };
+    calls.extend((recipe == Recipe::Generations).then(|| reset.to_owned()));
     let first_block = format!("first block: {} KiB holds 95 of 100 calls", block >> 10);
     calls.extend((recipe != Recipe::Process).then_some(first_block));
     calls.extend((language == Language::Cpp).then(|| PMR.to_owned()));

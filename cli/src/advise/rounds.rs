@@ -240,4 +240,18 @@ mod tests {
         all[0].is_done = true;
         assert_eq!(groups(&all, 0), []);
     }
+
+    #[test]
+    fn large_pages_are_switched_for_what_is_started() {
+        let is_off = || {
+            let status = std::process::Command::new("cat").arg("/proc/self/status").output().unwrap();
+            String::from_utf8(status.stdout).unwrap().contains("THP_enabled:\t0")
+        };
+        let before = is_off();
+        set_large_pages(false);
+        let switched = is_off();
+        set_large_pages(!before);
+        assert!(switched || before, "the system does not state it");
+        assert_eq!(is_off(), before);
+    }
 }

@@ -61,14 +61,14 @@ pub fn outermost(recording: &Recording, function: u64) -> Vec<u16> {
 }
 
 /// The least part of the program's objects or bytes that a scope is proposed for, in thousandths.
-const WORTH: u64 = 20;
+const LEAST_SHARE: u64 = 20;
 
 fn permille(part: u64, all: u64) -> u64 {
     (u128::from(part) * 1000 / u128::from(all.max(1))) as u64
 }
 
 pub fn is_worth(part: u64, all: u64) -> bool {
-    part > 0 && permille(part, all) >= WORTH
+    part > 0 && permille(part, all) >= LEAST_SHARE
 }
 
 /// The functions that capture at least 2 % of the objects or bytes, by the larger share; of functions that capture the same
@@ -98,7 +98,7 @@ pub fn candidates(recording: &Recording, groups: &[Group]) -> Vec<Candidate> {
             }
         }
     }
-    let mut candidates: Vec<_> = found.into_values().filter(|c| c.captured > 0 && share(c) >= WORTH).collect();
+    let mut candidates: Vec<_> = found.into_values().filter(|c| c.captured > 0 && share(c) >= LEAST_SHARE).collect();
     candidates.sort_unstable_by_key(|c| {
         (std::cmp::Reverse((share(c), c.captured)), c.objects, c.escaped, c.depth, c.function)
     });
@@ -166,7 +166,7 @@ impl Ends {
 
 /// The objects of a scope.
 #[derive(Clone, Default)]
-pub struct Scoped {
+pub struct ScopeObjects {
     /// Of each site of the recording the index of the scope's function in the stack, or `NO_OWNER`.
     pub at: Vec<u16>,
     /// Whether its objects are in the arena.
@@ -233,14 +233,14 @@ impl Paths {
         self.at.iter().enumerate().all(is_last)
     }
 
-    fn of(&self, resets: Resets, is_in_arena: impl Fn(&Path) -> bool) -> Scoped {
+    fn of(&self, resets: Resets, is_in_arena: impl Fn(&Path) -> bool) -> ScopeObjects {
         let unseen = Path::default(); // of sites that free only
         let site = |(&at, path): (&u16, &u64)| at != NO_OWNER && is_in_arena(self.sums.get(path).unwrap_or(&unseen));
-        Scoped { at: self.at.clone(), in_arena: self.at.iter().zip(&self.path).map(site).collect(), resets }
+        ScopeObjects { at: self.at.clone(), in_arena: self.at.iter().zip(&self.path).map(site).collect(), resets }
     }
 
     /// An arena for each call.
-    pub fn calls(&self) -> Scoped {
+    pub fn calls(&self) -> ScopeObjects {
         self.of(Resets::CALLS, Path::is_captured)
     }
 
@@ -262,7 +262,7 @@ impl Paths {
     }
 
     /// An arena that lasts as long as the process: of all objects, or of those that are never freed.
-    pub fn process(&self, only_kept: bool) -> Scoped {
+    pub fn process(&self, only_kept: bool) -> ScopeObjects {
         self.of(Resets::Never, |path| !only_kept || path.is_kept())
     }
 }
@@ -271,7 +271,7 @@ fn is_captured(at: &[u16], site: u32, owner: u16) -> bool {
     owner != NO_OWNER && owner <= at[site as usize]
 }
 
-impl Scoped {
+impl ScopeObjects {
     /// Whether objects of that site and owner are in the arena, and end before it does.
     pub fn holds(&self, site: u32, owner: u16) -> bool {
         self.in_arena[site as usize] && (self.resets == Resets::Never || is_captured(&self.at, site, owner))
@@ -296,7 +296,7 @@ struct Current {
     freed: u64,
 }
 
-pub fn instances(recording: &Recording, lifetimes: &Lifetimes, scope: &Scoped) -> Instances {
+pub fn instances(recording: &Recording, lifetimes: &Lifetimes, scope: &ScopeObjects) -> Instances {
     // Of each object the number of its instance, from 1; 0: not in the arena.
     let mut of = vec![0u32; lifetimes.objects.len()];
     let (mut bytes, mut objects): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());

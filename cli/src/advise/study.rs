@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::{
-    generations::{self, Whole},
+    generations::{self, Basis},
     holders::{Holders, Sum},
     lifetimes::{Lifetimes, NO_OWNER},
     recipes,
     recording::Recording,
-    scopes::{self, Candidate, Ends, Group, Instances, Paths, Scoped},
+    scopes::{self, Candidate, Ends, Group, Instances, Paths, ScopeObjects},
     symbols::Symbols,
 };
 use crate::advice::{Escape, Recipe, Scope, Site};
@@ -37,7 +37,7 @@ pub struct Sites {
 
 pub struct Proposal {
     pub scope: Scope,
-    pub objects: Scoped,
+    pub objects: ScopeObjects,
 }
 
 impl Study<'_> {
@@ -67,7 +67,7 @@ impl Study<'_> {
         let paths = Paths::new(recording, groups, c.function);
         let calls = paths.calls();
         let by_calls = scopes::instances(recording, lifetimes, &calls);
-        let ends = generations::ends(recording, lifetimes, &calls, by_calls.peak_malloc, Whole::All);
+        let ends = generations::ends(recording, lifetimes, &calls, by_calls.peak_malloc, Basis::Made);
         let is_process = ends.calls == 1 && paths.are_whole(recording);
         let mut found = Vec::new();
         if is_process || ends.sites.len() as u64 > by_calls.count {
@@ -102,7 +102,7 @@ impl Study<'_> {
 
     /// Without the sites whose objects live on: first those that outlive most generations, then those of the ends that are found
     /// among the others.
-    fn generations(&self, mut paths: Paths, mut ends: Ends) -> (Scoped, Ends) {
+    fn generations(&self, mut paths: Paths, mut ends: Ends) -> (ScopeObjects, Ends) {
         let (recording, lifetimes) = (self.recording, self.lifetimes);
         for least in [2, 20, 20, 20, 20] {
             if !paths.leave_out(&ends, least) && least != 2 {
@@ -110,16 +110,16 @@ impl Study<'_> {
             }
             let scope = paths.calls();
             let peak = scopes::instances(recording, lifetimes, &scope).peak_malloc;
-            ends = generations::ends(recording, lifetimes, &scope, peak, Whole::Live);
+            ends = generations::ends(recording, lifetimes, &scope, peak, Basis::Live);
         }
-        (Scoped { resets: ends.resets(), ..paths.calls() }, ends)
+        (ScopeObjects { resets: ends.resets(), ..paths.calls() }, ends)
     }
 
     /// `None`: too few objects would be in the arena.
     fn proposal(
         &self,
         c: &Candidate,
-        objects: Scoped,
+        objects: ScopeObjects,
         found: &Instances,
         recipe: Recipe,
         groups: &[Group],
@@ -154,7 +154,7 @@ impl Study<'_> {
 
     /// The function of a scope, or the innermost function inlined into it that contains the allocations and frees of 99 % of its
     /// objects.
-    fn scope_frame(&self, c: &Candidate, groups: &[Group], objects: &Scoped, symbols: &mut Symbols) -> Frame {
+    fn scope_frame(&self, c: &Candidate, groups: &[Group], objects: &ScopeObjects, symbols: &mut Symbols) -> Frame {
         let function = symbols.function(c.function);
         // The functions at the outermost call of the scope's function, from the outermost.
         let mut chain = |site: u32| -> Vec<Frame> {
@@ -198,12 +198,12 @@ impl Study<'_> {
         stack.iter().take(last.saturating_add(1)).map(|&n| self.recording.nodes[n as usize].ip).collect()
     }
 
-    fn scope_sites(&self, groups: &[Group], objects: &Scoped, symbols: &mut Symbols) -> Vec<Site> {
+    fn scope_sites(&self, groups: &[Group], objects: &ScopeObjects, symbols: &mut Symbols) -> Vec<Site> {
         let inside = groups.iter().filter(|g| objects.holds(g.site, g.owner)).map(|g| (g.site, g.count, g.bytes));
         self.by_path(inside, |site| usize::from(objects.at[site as usize]), false, SITES_SHOWN, symbols)
     }
 
-    fn escapes(&self, groups: &[Group], objects: &Scoped, symbols: &mut Symbols) -> Vec<Escape> {
+    fn escapes(&self, groups: &[Group], objects: &ScopeObjects, symbols: &mut Symbols) -> Vec<Escape> {
         let at = &objects.at;
         let outside = groups.iter().filter(|g| at[g.site as usize] != NO_OWNER && !objects.holds(g.site, g.owner));
         let mut sums: FxHashMap<Lives, Group> = FxHashMap::default();
@@ -299,7 +299,7 @@ mod tests {
             peak_arena: bytes,
             ..Scope::default()
         };
-        Proposal { scope, objects: Scoped::default() }
+        Proposal { scope, objects: ScopeObjects::default() }
     }
 
     fn names(proposals: &[Proposal]) -> Vec<&str> {

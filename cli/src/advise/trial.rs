@@ -4,7 +4,7 @@
 use super::{
     lifetimes::NO_OWNER,
     recording::Recording,
-    scopes::{Resets, Scoped},
+    scopes::{Resets, ScopeObjects},
 };
 use anyhow::{Context, Result};
 use rustc_hash::FxHashMap;
@@ -62,7 +62,7 @@ fn hash_of(recording: &Recording, stack: &[u32]) -> Option<u64> {
 }
 
 /// What the file lists, as `trial/trial.h` describes it.
-fn hashes(recording: &Recording, Scoped { at, in_arena, .. }: &Scoped) -> Vec<u64> {
+fn hashes(recording: &Recording, ScopeObjects { at, in_arena, .. }: &ScopeObjects) -> Vec<u64> {
     const CALL: u64 = 1;
     const PATH: u64 = 2;
     const NO_PATH: u64 = 3;
@@ -88,7 +88,7 @@ fn hashes(recording: &Recording, Scoped { at, in_arena, .. }: &Scoped) -> Vec<u6
 }
 
 impl Trial {
-    pub fn new(path: PathBuf, mode: Mode, recording: &Recording, objects: &Scoped) -> Trial {
+    pub fn new(path: PathBuf, mode: Mode, recording: &Recording, objects: &ScopeObjects) -> Trial {
         let hashes = hashes(recording, objects);
         let mut bytes = vec![0; HEAD];
         bytes[..8].copy_from_slice(&MAGIC.to_ne_bytes());
