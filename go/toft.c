@@ -1093,11 +1093,12 @@ static void toft_fresh_measured(int slow) {
   TOFT_STORE(&toft_fresh.after, toft_min(after, TOFT_FRESH_MOST));
   TOFT_STORE(&toft_fresh.small, toft_min(after, TOFT_FRESH_MOST));
 }
-static void *toft_fresh_map(void) {
+static void *toft_fresh_map(void *at) {
   size_t size = TOFT_HUGE_PAGE, small = TOFT_LOAD(&toft_fresh.small), mapped = TOFT_ADD(&toft_fresh.mapped, size);
   int huge = small == 0 && mapped > size;
-  unsigned char *p = (unsigned char *)toft_os_map(size, huge);
+  unsigned char *p = (unsigned char *)(at != NULL ? at : toft_os_map(size, huge));
   if (p == NULL) return NULL;
+  if (huge && at != NULL) toft_os_prefer_huge_pages(p, size);
   if (huge) {
     uint64_t began = toft_os_nanoseconds();
     *(volatile unsigned char *)p = 0;
@@ -1115,10 +1116,10 @@ static void *toft_fresh_map(void) {
   return p;
 }
 #else
-static void *toft_fresh_map(void) { return toft_os_map(TOFT_HUGE_PAGE, 1); }
+static void *toft_fresh_map(void *at) { return at != NULL ? at : toft_os_map(TOFT_HUGE_PAGE, 1); }
 #endif
 static void *toft_page_map(size_t size, int is_filled) {
-  void *p = is_filled ? toft_fresh_map() : toft_os_map(size, 1);
+  void *p = is_filled ? toft_fresh_map(NULL) : toft_os_map(size, 1);
   if (p != NULL) TOFT_HELD_MORE(size);
   return p;
 }

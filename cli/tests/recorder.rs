@@ -36,12 +36,12 @@ impl Folder {
         (done, reason, u64::from_ne_bytes(bytes[64..72].try_into().unwrap()))
     }
 
-    /// The file of a trial whose arenas hold all objects of the program.
-    fn trial(&self) -> PathBuf {
+    /// The file of a trial of all objects of the program, in a mode of trial.h.
+    fn trial(&self, mode: u32) -> PathBuf {
         let path = self.0.path().join("trial");
         let mut head = vec![0; 4096];
         head[..8].copy_from_slice(b"TOFTTRL1");
-        head[8..12].copy_from_slice(&3u32.to_ne_bytes());
+        head[8..12].copy_from_slice(&mode.to_ne_bytes());
         std::fs::write(&path, head).unwrap();
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).unwrap();
         path
@@ -49,7 +49,11 @@ impl Folder {
 
     /// Runs a program with its objects in arenas. Returns its output, and the number of objects in arenas.
     fn try_arenas(&self, program: &Path, arguments: &[&str]) -> (Output, u64) {
-        let (library, file) = (self.0.path().join("trial.so"), self.trial());
+        self.run_trial(6, program, arguments)
+    }
+
+    fn run_trial(&self, mode: u32, program: &Path, arguments: &[&str]) -> (Output, u64) {
+        let (library, file) = (self.0.path().join("trial.so"), self.trial(mode));
         if !library.exists() {
             assert!(Command::new(TOFT).args(["library", "trial"]).arg(&library).status().unwrap().success());
         }
@@ -106,6 +110,17 @@ fn shown(done: &Output) -> String {
 fn stacks_are_unwound_without_files() {
     let folder = Folder::new();
     folder.is_undisturbed(&folder.compile("trials.c", "trials", &["-g"]), &["depths"]);
+}
+
+#[test]
+fn the_control_counts_the_objects_of_the_arena() {
+    let folder = Folder::new();
+    let program = folder.compile("many.c", "many", &["-g"]);
+    for arguments in [["0", ""], ["1", ""], ["1000", ""], ["1000", "kept"]] {
+        let routed = [5, 6].map(|mode| folder.run_trial(mode, &program, &arguments).1);
+        let number: u64 = arguments[0].parse().unwrap();
+        assert_eq!(routed, [number; 2], "{arguments:?}");
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ enum slice_state { UNUSED, IN_USE, LEFT };
 typedef struct slice {
   toft_region *region;
   toft_arena *arena;
+  size_t ready; /* bytes whose pages are prepared */
   int64_t live; /* objects, without those that the owner counts */
   int state;
 } slice;
@@ -60,9 +61,23 @@ static void *make_object(toft_arena *a, size_t size) {
   return p;
 }
 
+/* In the arena's block, as inline code is in a rewrite. NULL: it has no room, or the size needs a header. */
+static void *make_inline(toft_arena *a, size_t size) {
+  unsigned char *p = a->cursor + (-(uintptr_t)a->cursor & (UNIT - 1));
+  size_t taken = rounded(size);
+  if (UNLIKELY(size > SMALL || a->limit < p || (size_t)(a->limit - p) < taken)) return NULL;
+  a->cursor = p + taken;
+  *entry_of(p) = (unsigned char)(taken / UNIT);
+  return p;
+}
+
 static void end_object(toft_arena *a, void *p) {
-  size_t header = *entry_of(p) == LARGE ? HEADER : 0;
-  toft_free(a, (char *)p - header, header + rounded(size_of(p)));
+  size_t size = size_of(p), header = *entry_of(p) == LARGE ? HEADER : 0;
+  *entry_of(p) = 0;
+  if (UNLIKELY(header != 0))
+    toft_free(a, (char *)p - header, header + rounded(size));
+  else if (a->cursor == (unsigned char *)p + size)
+    a->cursor = (unsigned char *)p;
 }
 
 /* The object of `size` bytes in one that is larger by `align`. */
@@ -99,7 +114,7 @@ static int reserve_slices(void) {
   return 0;
 }
 
-/* An arena in its slice, with large pages beyond the first ones, as blocks of 1 MiB have in other arenas. */
+/* An arena in its slice. */
 static int make_arena(slice *s, size_t i) {
   if (S.sandbox || A.used >= A.budget) return 0;
   toft_region_options options = TOFT_REGION_OPTIONS;
@@ -108,8 +123,8 @@ static int make_arena(slice *s, size_t i) {
   if (mprotect(entry_of(options.memory), options.max / UNIT, PROT_READ | PROT_WRITE) != 0 ||
       mprotect(options.memory, options.max, PROT_READ | PROT_WRITE) != 0)
     return 0;
-  (void)madvise((char *)options.memory + TOFT_HUGE_PAGE, options.max - TOFT_HUGE_PAGE, MADV_HUGEPAGE);
   s->region = toft_region_create(&options);
+  s->ready = TOFT_HUGE_PAGE;
   s->arena = s->region != NULL ? toft_region_arena(s->region) : NULL;
   return s->arena != NULL;
 }
@@ -119,6 +134,9 @@ static void *allocate_in(slice *s, size_t size) {
   size_t before = (size_t)(s->region->high - s->region->base);
   size_t left = A.budget > A.used ? (A.budget - A.used) / PAGE * PAGE : 0;
   s->region->control->max = toft_min((size_t)1 << A.shift, before + left);
+  /* Pages are prepared as those of the blocks of other arenas are. */
+  for (; s->ready < toft_min(before + TOFT_CAP, s->region->control->max); s->ready += TOFT_HUGE_PAGE)
+    (void)toft_fresh_map(s->region->base + s->ready);
   void *p = make_object(s->arena, size);
   A.used += (size_t)(s->region->high - s->region->base) - before;
   return p;

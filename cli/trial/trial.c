@@ -4,7 +4,8 @@
  * The file names the executable and the code paths from the scope's function to malloc. A call of malloc is found by
  * its site, as in the recorder, whose stack is unwound when it is first seen. In the mode TRIAL_ARENA its object is
  * allocated in the arena of the thread, by a function behind an address, as an allocator hook is; in the mode
- * TRIAL_CONTROL by the program's malloc, after the same steps. The difference of the CPU times is the saving.
+ * TRIAL_CONTROL by the program's malloc, beside the same steps: its size is written, objects are counted, and frees that
+ * follow one another are timed. The difference of the CPU times is the saving.
  *
  * A call of the scope has ended if a call of the thread has a stack pointer above the frame of the scope's function,
  * if a call with another frame begins, or if as few of its objects are live as the file gives, after as many frees.
@@ -38,8 +39,8 @@ static int align_block(void **, size_t, size_t);
 #include "../preload/family.h"
 #include "../preload/limits.h"
 #include "../preload/sandbox.h"
+#include "marks.h"
 #include "modules.h"
-#include "slices.h"
 #include "trial.h"
 
 #include <sys/stat.h>
@@ -54,7 +55,7 @@ static int align_block(void **result, size_t align, size_t size) { return N.posi
 enum { BURST = 16, BURST_BEGIN = 3 };
 
 /* A program calls hooks by their addresses. */
-static void *(*volatile hook_malloc)(toft_arena *, size_t) = make_object;
+static void *(*volatile hook_malloc)(toft_arena *, size_t) = make_inline;
 static void (*volatile hook_free)(toft_arena *, void *) = end_object;
 #define NO_FRAME UINT64_MAX
 
@@ -73,8 +74,9 @@ static __thread struct {
   uint64_t added_made, added_freed;
   uint64_t frees, stamp; /* frees in the arena, one after another */
   int64_t traversal;
-  int is_full; /* there is no memory until the next call of the scope */
-} O __attribute__((tls_model("initial-exec"))) = {NO_FRAME, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0};
+  int is_full;   /* there is no memory until the next call of the scope */
+  uint64_t next; /* of the call of malloc that has begun: the frame of the scope's call; 0: none */
+} O __attribute__((tls_model("initial-exec"))) = {NO_FRAME, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
 /* ---- sites ---- */
 
@@ -101,7 +103,7 @@ static void note_site(uint32_t i, uint64_t ra, uint64_t sp, uint32_t leaf) {
   uint64_t hash = 0, beginning = 0, frame = 0, path = 0, path_beginning = 0;
   unsigned depth = 0;
   (void)ra, (void)sp;
-  if (F.file->mode == TRIAL_ALL && leaf != 0) S.sites[i].frame = S.nodes[leaf].cfa;
+  if ((F.file->mode & TRIAL_ALL) != 0 && leaf != 0) S.sites[i].frame = S.nodes[leaf].cfa;
   for (uint32_t n = leaf; n != 0 && add_address(&hash, S.nodes[n].ip); n = S.nodes[n].parent) {
     uint64_t call = 0;
     if (depth++ < TRIAL_FRAMES) beginning = hash;
@@ -132,13 +134,15 @@ static void add_counts(void) {
 static NOINLINE void end_instance(void) {
   O.frame = NO_FRAME;
   O.is_full = 0;
-  if (T.busy || O.slice == NULL || O.made == 0) return;
+  if (T.busy || O.made == 0) return;
   T.busy = 1;
   int64_t live = (int64_t)(O.made - O.freed);
   add_counts();
   O.made = O.freed = O.added_made = O.added_freed = 0;
   add_up(&F.file->instances, 1);
-  if (live + LOAD(&O.slice->live) == 0) {
+  if (O.slice == NULL) {
+    /* the control, without an arena */
+  } else if (live + LOAD(&O.slice->live) == 0) {
     STORE(&O.slice->live, 0);
     (void)toft_reset(O.arena);
   } else {
@@ -162,7 +166,7 @@ static void measure_frees(void) {
   F.free_ticks = INT64_MAX;
   T.busy = 0; /* as for the program; handlers are blocked here */
   for (int attempt = 0; attempt < 8; attempt++) {
-    for (int i = 0; i < BURST; i++) p[i] = hook_malloc(O.arena, 16);
+    for (int i = 0; i < BURST; i++) p[i] = make_object(O.arena, UNIT);
     uint64_t begin = ticks();
     for (int i = 0; i < BURST; i++) free_object(p[i], O.slice);
     int64_t taken = (int64_t)(ticks() - begin);
@@ -178,6 +182,7 @@ static void measure_frees(void) {
 static void find_memory(void *arg) {
   request *r = (request *)arg;
   if (O.slice == NULL) {
+    open_marks();
     if ((O.slice = find_slice()) == NULL) {
       O.is_full = 1;
       return;
@@ -212,24 +217,22 @@ static ALWAYS_INLINE void *allocate(size_t size, size_t align, uint64_t frame) {
     O.frame = frame;
   }
   if (UNLIKELY(O.slice == NULL || align > HEADER)) return allocate_slow(size, align);
-  unsigned char *p = O.arena->cursor;
-  size_t left = (size_t)(O.arena->limit - p), pad = -(uintptr_t)p & (HEADER - 1);
-  if (UNLIKELY(left < pad + HEADER || left - pad - HEADER < size)) return allocate_slow(size, align);
   T.busy = 1;
   void *found = hook_malloc(O.arena, size);
-  O.made++;
+  O.made += found != NULL;
   T.busy = 0;
-  return found;
+  return found != NULL ? found : allocate_slow(size, align);
 }
 
 /* ---- calls ---- */
 
 /* The frame of the scope's call that a call belongs to, or 0. */
 static ALWAYS_INLINE uint64_t scope_of(const void *ra, const void *sp) {
+  O.next = 0;
   if (UNLIKELY(T.busy) || LOAD(&F.file) == NULL) return 0;
   O.frees = 0;
   if (UNLIKELY((uint64_t)(uintptr_t)sp >= O.frame)) end_instance();
-  return S.sites[site_of(ra, sp)].frame;
+  return O.next = S.sites[site_of(ra, sp)].frame;
 }
 
 static ALWAYS_INLINE void *take(size_t size, size_t align, const void *ra, const void *sp) {
@@ -238,8 +241,26 @@ static ALWAYS_INLINE void *take(size_t size, size_t align, const void *ra, const
   return is_served ? allocate(size, align, frame) : NULL;
 }
 
+static void first_mark(void *arg) {
+  (void)arg;
+  open_marks();
+}
+
+static NOINLINE void begin_control(void) {
+  end_instance();
+  O.frame = O.next;
+  if (K.last == 0) aside(first_mark, NULL);
+}
+
+/* In the control the object is marked, and counted. */
 static ALWAYS_INLINE void took(const void *p, size_t size, int zeroed, const void *ra, const void *sp) {
-  (void)p, (void)size, (void)zeroed, (void)ra, (void)sp;
+  (void)zeroed, (void)ra, (void)sp;
+  if (A.size != 0 || O.next == 0) return;
+  if (UNLIKELY(O.frame != O.next)) begin_control();
+  T.busy = 1;
+  mark_object(p, size);
+  O.made++;
+  T.busy = 0;
 }
 
 /* The slice of an object, or NULL. */
@@ -256,6 +277,18 @@ static ALWAYS_INLINE int is_object(void *p) {
   return 0;
 }
 
+/* The clock is read at some frees of a run. */
+static ALWAYS_INLINE void count_free(void) {
+  if ((O.frees++ & (BURST - 1)) != BURST_BEGIN) return;
+  uint64_t now = ticks(), taken = now - O.stamp;
+  if (O.frees > BURST && taken < F.file->burst_ticks) O.traversal += (int64_t)taken - F.free_ticks;
+  O.stamp = now;
+}
+
+static ALWAYS_INLINE void end_generation(void) {
+  if (O.made - ++O.freed <= F.file->live && O.freed >= F.file->least_freed) O.frame = NO_FRAME;
+}
+
 /* Another thread's object, one of an arena that was left, or one that is freed while a handler interrupts the library,
  * is counted only. */
 static NOINLINE int free_object(void *p, slice *s) {
@@ -266,17 +299,21 @@ static NOINLINE int free_object(void *p, slice *s) {
     __atomic_sub_fetch(&s->live, 1, __ATOMIC_RELEASE);
     return 1;
   }
-  if (UNLIKELY((O.frees++ & (BURST - 1)) == BURST_BEGIN)) {
-    uint64_t now = ticks(), taken = now - O.stamp;
-    if (O.frees > BURST && taken < F.file->burst_ticks) O.traversal += (int64_t)taken - F.free_ticks;
-    O.stamp = now;
-  }
+  count_free();
   T.busy = 1;
   hook_free(O.arena, p);
-  *entry_of(p) = 0;
-  if (O.made - ++O.freed <= F.file->live && O.freed >= F.file->least_freed) O.frame = NO_FRAME;
+  end_generation();
   T.busy = 0;
   return 1;
+}
+
+static NOINLINE void drop_control(void *p) {
+  if (T.busy) return;
+  count_free();
+  T.busy = 1;
+  *mark_of(p) = 0;
+  end_generation();
+  T.busy = 0;
 }
 
 static ALWAYS_INLINE int drop(void *p, const void *ra, const void *sp) {
@@ -284,6 +321,7 @@ static ALWAYS_INLINE int drop(void *p, const void *ra, const void *sp) {
   if (UNLIKELY((uint64_t)(uintptr_t)sp >= O.frame)) end_instance();
   slice *s = slice_of(p);
   if (s != NULL) return free_object(p, s);
+  if (*mark_of(p) != 0) return drop_control(p), 0;
   O.frees = 0;
   return 0;
 }
@@ -318,7 +356,12 @@ static ALWAYS_INLINE void *resize(void *old, size_t size, const void *ra, const 
   slice *s = slice_of(old);
   if (UNLIKELY(s != NULL) && is_object(old)) return resize_object((unsigned char *)old, size, frame, s);
   void *p = old == NULL && frame != 0 && A.size != 0 ? allocate(size, 0, frame) : NULL;
-  return p != NULL ? p : N.realloc(old, size);
+  if (p != NULL) return p;
+  unsigned char mark = *mark_of(old);
+  p = N.realloc(old, size);
+  if (mark != 0 && p != NULL) *mark_of(old) = 0, *mark_of(p) = mark;
+  if (old == NULL && p != NULL) took(p, size, 0, ra, sp);
+  return p;
 }
 
 size_t malloc_usable_size(void *p) {
@@ -390,7 +433,7 @@ __attribute__((constructor)) static void begin(void) {
   (void)dlerror(); /* those of looking for functions, not the program's */
   trial_file *file = open_trial(getenv("TOFT_TRIAL"));
   if (file != NULL && prepare_sites() && pthread_key_create(&F.key, end_thread) == 0) {
-    if (file->mode != TRIAL_CONTROL && !reserve_slices()) add_up(&file->refused, 1);
+    if ((file->mode & TRIAL_ARENA) != 0 && !reserve_slices()) add_up(&file->refused, 1);
     pthread_atfork(NULL, NULL, after_fork);
     aside(first_call, NULL);
     STORE(&F.file, file);

@@ -7,9 +7,9 @@
 
 #define TRIAL_MAGIC 0x314c525454464f54u /* "TOFTTRL1" */
 
-/* Each mode finds the site of each call. ARENA: the objects of the scope's sites are in an arena. ALL, for tests: those
- * of all sites are, in calls of the function that calls malloc. */
-enum trial_mode { TRIAL_CONTROL = 1, TRIAL_ARENA = 2, TRIAL_ALL = 3 };
+/* Each mode finds the site of each call, and counts the objects of the scope's sites. ARENA: they are in an arena. A bit
+ * for tests, ALL: all sites are the scope's, in calls of the function that calls malloc. */
+enum trial_mode { TRIAL_CONTROL = 1, TRIAL_ARENA = 2, TRIAL_ALL = 4 };
 
 /* What the file lists. A path is that from malloc's caller to the outermost call of the scope's function. A run finds
  * other paths than the recorded one if fewer callers distinguish its calls, so a path that neither list has is taken
@@ -27,7 +27,7 @@ typedef struct trial_file {
   uint64_t magic;
   uint32_t mode, count;     /* count: of hashes */
   uint64_t burst_ticks;     /* 16 frees that take longer do something else too */
-  uint64_t routed, freed;   /* objects in the arena */
+  uint64_t routed, freed;   /* objects of the scope */
   uint64_t instances, left; /* calls of the scope; those after which an object was alive */
   uint64_t refused;         /* objects for which no arena had memory, and limits of the program's memory */
   int64_t traversal_ticks;  /* time of frees in the arena, one after another */

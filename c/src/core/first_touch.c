@@ -33,12 +33,13 @@ static void toft_fresh_measured(int slow) {
   TOFT_STORE(&toft_fresh.small, toft_min(after, TOFT_FRESH_MOST));
 }
 
-/* Maps a huge page that blocks of a growing arena will probably fill. */
-static void *toft_fresh_map(void) {
+/* Prepares a huge page that blocks of a growing arena will probably fill: maps it, unless it is mapped at `at`. */
+static void *toft_fresh_map(void *at) {
   size_t size = TOFT_HUGE_PAGE, small = TOFT_LOAD(&toft_fresh.small), mapped = TOFT_ADD(&toft_fresh.mapped, size);
   int huge = small == 0 && mapped > size; /* with this one */
-  unsigned char *p = (unsigned char *)toft_os_map(size, huge);
+  unsigned char *p = (unsigned char *)(at != NULL ? at : toft_os_map(size, huge));
   if (p == NULL) return NULL;
+  if (huge && at != NULL) toft_os_prefer_huge_pages(p, size);
   if (huge) {
     uint64_t began = toft_os_nanoseconds();
     *(volatile unsigned char *)p = 0;
@@ -56,7 +57,7 @@ static void *toft_fresh_map(void) {
   return p;
 }
 #else
-static void *toft_fresh_map(void) { return toft_os_map(TOFT_HUGE_PAGE, 1); }
+static void *toft_fresh_map(void *at) { return at != NULL ? at : toft_os_map(TOFT_HUGE_PAGE, 1); }
 #endif
 
 #endif

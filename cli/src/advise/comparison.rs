@@ -63,8 +63,10 @@ pub struct Measured {
     pub failures: Vec<String>,
 }
 
-/// The contenders by their place: the program as it is, the control, arenas, mallocs.
+/// The contenders by their place: the program as it is, the control of each arena, arenas, mallocs.
 struct Ways {
+    /// Between an arena and its control.
+    controls: usize,
     arenas: Range<usize>,
     /// Arenas that are not a part of the verdict.
     too_large: Range<usize>,
@@ -74,8 +76,20 @@ struct Ways {
 }
 
 const PLAIN: usize = 0;
-const CONTROL: usize = 1;
-const ARENAS: usize = 2;
+const CONTROLS: usize = 1;
+
+/// Of one scope.
+struct Trials {
+    control: Trial,
+    arena: Trial,
+}
+
+/// The controls, of which the first has that place, and then the arenas: each is compared with its own control, which keeps the
+/// same records of the same objects.
+fn beside_controls<'a>(library: &'a Path, trials: &'a [Trials], first: usize) -> impl Iterator<Item = Contender<'a>> {
+    let controls = trials.iter().map(|t| Contender::control(library, &t.control));
+    controls.chain(trials.iter().enumerate().map(move |(i, t)| Contender::arena(library, &t.arena, first + i)))
+}
 
 /// The savings of the best contender of a kind. Those that are certainly worse are done: by an interval, or before there is
 /// one by 5 % of the program's time, since so few pairs say little.
@@ -120,23 +134,24 @@ impl Comparison<'_> {
         }
         let mut mallocs = self.other_mallocs(notes)?;
         self.keep_to_time(&mut tried, &mut mallocs, notes);
-        let (control, arenas) = self.trials(&tried);
+        let trials = self.trials(&tried);
         let affordable = tried.iter().filter(|p| study::affordable(&p.scope)).count();
-        let first_malloc = ARENAS + arenas.len();
+        let first_arena = CONTROLS + trials.len();
+        let first_malloc = first_arena + trials.len();
         let ways = Ways {
-            arenas: ARENAS..ARENAS + affordable,
-            too_large: ARENAS + affordable..first_malloc,
+            controls: trials.len(),
+            arenas: first_arena..first_arena + affordable,
+            too_large: first_arena + affordable..first_malloc,
             mallocs: first_malloc..first_malloc + mallocs.len(),
             captured: tried.iter().map(|p| p.scope.captured).collect(),
         };
         let mut contenders = vec![Contender::plain()];
-        contenders.push(control.as_ref().map_or_else(Contender::none, |trial| Contender::control(&library, trial)));
-        contenders.extend(arenas.iter().map(|trial| Contender::arena(&library, trial, CONTROL)));
+        contenders.extend(beside_controls(&library, &trials, CONTROLS));
         contenders.extend(mallocs.iter().map(|(_, library)| Contender::malloc(library, PLAIN)));
         let kinds = contenders.len();
         super::step(&format!(
             "running the program in {kinds} ways, by turns: {} with arenas, {} on other mallocs; up to {:.0} s",
-            arenas.len(),
+            trials.len(),
             mallocs.len(),
             self.limit.left()
         ));
@@ -146,27 +161,20 @@ impl Comparison<'_> {
         let limit = if all < limit.left() { limit } else { self.limit };
         rounds::run(&mut contenders, self.program, ending, limit, |c, rounds| self.is_enough(c, rounds, &ways))?;
         let mut measured = self.results(&contenders, &ways, tried, others, mallocs)?;
-        self.try_small_pages(&mut measured, &library, control.as_ref(), &arenas)?;
+        self.try_small_pages(&mut measured, &library, &trials)?;
         Ok(measured)
     }
 
     /// The saving of the first scope without large pages, in the time that is left: how much they save depends on the machine, and on
     /// the moment.
-    fn try_small_pages(
-        &self,
-        of: &mut Measured,
-        library: &Path,
-        control: Option<&Trial>,
-        arenas: &[Trial],
-    ) -> Result<()> {
-        let first = of.scopes.first_mut().filter(|s| s.peak_arena >= LARGE_PAGE);
-        let Some((control, scope)) = control.zip(first) else { return Ok(()) };
-        let Some((saves, arena)) = scope.trial.as_mut().zip(arenas.get(scope.place)) else { return Ok(()) };
+    fn try_small_pages(&self, of: &mut Measured, library: &Path, trials: &[Trials]) -> Result<()> {
+        let Some(scope) = of.scopes.first_mut().filter(|s| s.peak_arena >= LARGE_PAGE) else { return Ok(()) };
+        let Some((saves, trials)) = scope.trial.as_mut().zip(trials.get(scope.place)) else { return Ok(()) };
         if saves.hooks.high < WORTH * of.cpu.median || self.limit.left() < 2.0 * self.wall {
             return Ok(());
         }
         super::step("running the program with small pages, as it is and with the first arena");
-        let mut both = [Contender::control(library, control), Contender::arena(library, arena, 0)];
+        let mut both: Vec<_> = beside_controls(library, std::slice::from_ref(trials), 0).collect();
         rounds::set_large_pages(false);
         let ran =
             rounds::run(&mut both, self.program, &self.first.ending, self.limit, |_, rounds| rounds >= SMALL_PAIRS);
@@ -176,30 +184,28 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// The control, and the trial of each.
-    fn trials(&self, tried: &[Proposal]) -> (Option<Trial>, Vec<Trial>) {
-        let trial =
-            |name: &str, mode, p: &Proposal| Trial::new(self.folder.join(name), mode, self.recording, &p.objects);
-        let control = tried.first().map(|p| trial("control", Mode::Control, p));
-        let arenas = tried.iter().enumerate().map(|(i, p)| trial(&format!("arena-{i}"), Mode::Arena, p)).collect();
-        (control, arenas)
+    fn trials(&self, tried: &[Proposal]) -> Vec<Trials> {
+        let trial = |name: &str, i: usize, mode| {
+            Trial::new(self.folder.join(format!("{name}-{i}")), mode, self.recording, &tried[i].objects)
+        };
+        let of = |i| Trials { control: trial("control", i, Mode::Control), arena: trial("arena", i, Mode::Arena) };
+        (0..tried.len()).map(of).collect()
     }
 
     /// The scopes that save most, by two runs of each, which are not used again, and the one with the most objects. The first
     /// ones if these take a fifth of the time.
     fn best(&self, mut tried: Vec<Proposal>, library: &Path, others: &mut Vec<Proposal>) -> Result<Vec<Proposal>> {
-        let (control, arenas) = self.trials(&tried);
-        let runs = 2.0 * (arenas.len() + arenas.len().div_ceil(2)) as f64;
+        let trials = self.trials(&tried);
+        let runs = 4.0 * trials.len() as f64;
         if tried.len() > SCOPES_TRIED && runs * self.wall < self.limit.left() / 5.0 {
             super::step(&format!("choosing {SCOPES_TRIED} of {} scopes", tried.len()));
-            let mut contenders: Vec<_> = control.iter().map(|trial| Contender::control(library, trial)).collect();
-            contenders.extend(arenas.iter().map(|trial| Contender::arena(library, trial, 0)));
+            let mut contenders: Vec<_> = beside_controls(library, &trials, 0).collect();
             let ending = &self.first.ending;
             rounds::run(&mut contenders, self.program, ending, self.limit, |c, rounds| {
                 rounds >= 2 || c[0].failed.is_some()
             })?;
             let saving = |c: &Contender| figure::median(saved(&c.pairs));
-            let savings: Vec<f64> = contenders[1..].iter().map(saving).collect();
+            let savings: Vec<f64> = contenders[trials.len()..].iter().map(saving).collect();
             let mut found: Vec<_> = tried.into_iter().zip(savings).collect();
             let first = found.remove(0); // two runs do not refute it
             found.sort_by(|(a, x), (b, y)| {
@@ -220,7 +226,7 @@ impl Comparison<'_> {
     fn keep_to_time(&self, tried: &mut Vec<Proposal>, mallocs: &mut Vec<(String, PathBuf)>, notes: &mut Vec<String>) {
         let all = (tried.len(), mallocs.len());
         loop {
-            let runs_of = |arenas: usize, mallocs: usize| arenas + arenas.div_ceil(2) + mallocs + mallocs.div_ceil(2);
+            let runs_of = |arenas: usize, mallocs: usize| 2 * arenas + mallocs + mallocs.div_ceil(2);
             let last = runs_of(tried.len().min(1), mallocs.len().min(LAST_MALLOCS));
             let runs = LEAST_PAIRS * runs_of(tried.len(), mallocs.len()) + (LEAST_RUNS - LEAST_PAIRS) * last;
             if runs as f64 * self.wall <= self.limit.left() {
@@ -271,7 +277,7 @@ impl Comparison<'_> {
         if rounds == 1 {
             self.warn_of_spread(contenders[PLAIN].usages[0].cpu);
         }
-        for (contender, &captured) in contenders[ARENAS..].iter_mut().zip(&ways.captured) {
+        for (contender, &captured) in contenders[ways.arenas.start..].iter_mut().zip(&ways.captured) {
             contender.is_flawed = contender.pairs.last().is_some_and(|p| flaw(captured, &p.counts).is_some());
             contender.is_done |= contender.is_flawed;
         }
@@ -343,7 +349,8 @@ impl Comparison<'_> {
         let mut scopes = Vec::new();
         for (i, Proposal { mut scope, .. }) in tried.into_iter().enumerate() {
             scope.place = i;
-            let (control, arena) = (&contenders[CONTROL], &contenders[ARENAS + i]);
+            let arena = ways.arenas.start + i;
+            let (control, arena) = (&contenders[arena - ways.controls], &contenders[arena]);
             scope.trial = trial_of(&mut scope.reason, scope.captured, control, arena, best.as_deref());
             if !study::affordable(&scope) && scope.reason.is_empty() {
                 scope.reason =
