@@ -4,7 +4,7 @@
  * The file names the executable and the code paths from the scope's function to malloc. A call of malloc is found by
  * its site, as in the recorder, whose stack is unwound when it is first seen. In the mode TRIAL_ARENA its object is
  * allocated in the arena of the thread, by a function behind an address, as an allocator hook is; in the mode
- * TRIAL_CONTROL by the program's malloc, beside the same steps: its size is written, objects are counted, and frees that
+ * TRIAL_CONTROL by the program's malloc, beside the same steps: its size is written, it is counted, and frees that
  * follow one another are timed. The difference of the CPU times is the saving.
  *
  * A call of the scope has ended if a call of the thread has a stack pointer above the frame of the scope's function,

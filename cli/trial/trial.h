@@ -7,7 +7,7 @@
 
 #define TRIAL_MAGIC 0x314c525454464f54u /* "TOFTTRL1" */
 
-/* Each mode finds the site of each call, and counts the objects of the scope's sites. ARENA: they are in an arena. A bit
+/* Each mode finds the site of each call, and counts the objects of the scope. ARENA: they are in an arena. A bit
  * for tests, ALL: all sites are the scope's, in calls of the function that calls malloc. */
 enum trial_mode { TRIAL_CONTROL = 1, TRIAL_ARENA = 2, TRIAL_ALL = 4 };
 
