@@ -3,6 +3,7 @@ out; and C sources in crates.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
+import filecmp
 import json
 import os
 import re
@@ -72,12 +73,14 @@ class Program:
 def vendor(bench, name):
     """The folder of the crates that bench/rivals/NAME/Cargo.toml names, fetched once; None and a reason on failure."""
     place = os.path.join(bench.build, name)
-    sources = os.path.join(place, "vendor")
-    if not os.path.exists(sources):
+    sources, wanted = os.path.join(place, "vendor"), os.path.join(bench.here, "rivals", name, "Cargo.toml")
+    fetched = os.path.join(place, "Cargo.toml")
+    if not os.path.exists(sources) or not filecmp.cmp(wanted, fetched, shallow=False):
         if not shutil.which("cargo"):
             return None, "cargo is not installed"
-        os.makedirs(place, exist_ok=True)
-        shutil.copy(os.path.join(bench.here, "rivals", name, "Cargo.toml"), place)
+        shutil.rmtree(place, ignore_errors=True)  # also what was built of other versions
+        os.makedirs(place)
+        shutil.copy(wanted, fetched)
         done = subprocess.run(["cargo", "vendor", "--quiet", "vendor"], cwd=place, capture_output=True, text=True)
         if done.returncode != 0:
             shutil.rmtree(sources, ignore_errors=True)

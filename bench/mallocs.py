@@ -13,7 +13,7 @@ import cargo
 LIBRARIES = {
     "mimalloc": ("libmimalloc.so.2", "libmimalloc2.0"),
     "jemalloc": ("libjemalloc.so.2", "libjemalloc2"),
-    "tcmalloc": ("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
+    "gperftools": ("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
 }
 
 
@@ -53,6 +53,14 @@ def build_mimalloc(bench, sources, to):
         os.path.join(sources, "src", "static.c"), "-o", to, "-pthread"]]
 
 
+def build_jemalloc(bench, sources, to):
+    """The script `configure` is among the sources or beside them; a checkout has none."""
+    folder = os.path.join(os.path.dirname(to), "jemalloc-build")
+    configure = 'cp -r "$0/." "$1"; cd "$1"; [ -f configure ] || cp "$0/../configure" . || autoconf; CC="$2" CXX="$3" sh configure --disable-static'
+    return [["rm", "-rf", folder], ["mkdir", folder], ["sh", "-c", configure, sources, folder, bench.cc, bench.cxx],
+            ["make", "-C", folder, "-j2", "build_lib_shared"], ["cp", os.path.join(folder, "lib", "libjemalloc.so.2"), to]]
+
+
 def build_snmalloc(bench, sources, to):
     folder = os.path.join(os.path.dirname(to), "snmalloc")
     return [["cmake", "-S", os.path.join(sources, "upstream"), "-B", folder, "-DCMAKE_BUILD_TYPE=Release",
@@ -72,18 +80,22 @@ MI_VERSION = ("include/mimalloc.h", r"#define MI_MALLOC_VERSION (\d+)")
 BUILT = {
     "mimalloc": ("libmimalloc.so.2", build_mimalloc, "libmimalloc-sys/c_src/mimalloc/v2", *MI_VERSION),
     "mimalloc 3": ("libmimalloc.so.3", build_mimalloc, "libmimalloc-sys/c_src/mimalloc/v3", *MI_VERSION),
+    "jemalloc": ("libjemalloc.so.2", build_jemalloc, "tikv-jemalloc-sys/jemalloc", "ChangeLog", r"^\* (\d+\.\d+\.\d+)"),
     "snmalloc": ("libsnmalloc.so", build_snmalloc, "snmalloc-sys", "Cargo.toml", r'^version = "(.+)"'),
 }
 
 
 def build(bench):
-    """Adds the built ones to those found, in place of Debian's mimalloc. Programs that open libmimalloc.so.2 find it. MIMALLOC, in
-    the environment: a checkout that is measured too."""
+    """Adds the built ones to those found, in place of Debian's of that name. Programs that open libmimalloc.so.2 find it. MIMALLOC and
+    JEMALLOC, in the environment: checkouts that are measured too."""
     vendored, why = cargo.vendor(bench, "mallocs")
     place = os.path.join(bench.build, "mallocs")
-    checkout = os.environ.get("MIMALLOC")
-    built = {"mimalloc checkout": ("libmimalloc-checkout.so", build_mimalloc, os.path.abspath(checkout), *MI_VERSION)} if checkout else {}
-    for name, (file, how, below, version_file, pattern) in {**BUILT, **built}.items():
+    checkouts = {}
+    for name in "mimalloc", "jemalloc":
+        checkout = os.environ.get(name.upper())
+        if checkout:
+            checkouts[name + " checkout"] = ("lib%s-checkout.so" % name, BUILT[name][1], os.path.abspath(checkout), *BUILT[name][3:])
+    for name, (file, how, below, version_file, pattern) in {**BUILT, **checkouts}.items():
         if vendored is None:
             bench.leave_out(name, why)
             continue
@@ -94,7 +106,11 @@ def build(bench):
                 bench.leave_out(name, "it cannot be built: " + (done.stderr.strip().split("\n") or [""])[-1])
                 break
         if os.path.exists(path):
-            bench.mallocs[name] = path, version_in(os.path.join(sources, version_file), pattern)
+            version = version_in(os.path.join(sources, version_file), pattern)
+            if name in checkouts:
+                git = subprocess.run(["git", "-C", sources, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+                version = " ".join([version, *git.stdout.split()])
+            bench.mallocs[name] = path, version
     os.environ["LD_LIBRARY_PATH"] = ":".join(filter(None, [place, os.environ.get("LD_LIBRARY_PATH")]))
 
 

@@ -15,7 +15,7 @@ from native import Builder, Stamp, version
 from table import Table, against, ahead
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MALLOCS = ("glibc", "tcmalloc", "mimalloc", "jemalloc")  # that the program itself runs under
+MALLOCS = ("glibc", "gperftools", "mimalloc", "jemalloc")  # that the program itself runs under
 OURS = ["toft", "toft_claimed", "toft_pack", "toft_lease", "toft_senarena", "floor_mem", "floor_cursor",
         "malloc"]
 LITTERED_OBJECTS = "1000000"  # of the row fresh: fewer than the free places of a littered heap

@@ -32,11 +32,11 @@ PASTED = {"toft, arena": "arena", "toft, pasted": "pasted", "own arena": "own", 
 
 # ---- building ----
 
-def made(name, says, ways, files, needs=(), sources=None, language="C", files_of_adapter=()):
+def made(name, says, ways, files, needs=(), sources=None, language="C", files_of_adapter=(), version=""):
     """What builds a program of this folder. ways: {contender: the adapter's name of it}. sources: (the name below
     bench/rivals, the folder within what cargo fetches)."""
     def of(bench):
-        folder = os.path.join(bench.build, "w7")
+        folder = os.path.join(bench.build, "w7", version)
         variables = ["CXX=" + bench.cxx]
         texts = programs.inputs(files)
         if sources:
@@ -49,8 +49,8 @@ def made(name, says, ways, files, needs=(), sources=None, language="C", files_of
         def command(way):
             return [os.path.join(folder, name), way, "ROUNDS", *texts]
 
-        case = programs.Case(name, command("malloc"), {ours: command(way) for ours, way in ways.items()})
-        return programs.Program(name, says, [case], rounds={False: 4, True: 2}, passes={False: 7, True: 1},
+        case = programs.Case(name + version, command("malloc"), {ours: command(way) for ours, way in ways.items()})
+        return programs.Program(name + version, says, [case], rounds={False: 4, True: 2}, passes={False: 7, True: 1},
                                 language=language, adapter=[os.path.join(HERE, file) for file in files_of_adapter or [name + ".c"]])
     return of
 
@@ -67,6 +67,8 @@ PROGRAMS = {
                         [("tree_sitter/api.h", "libtree-sitter-dev")], ("tree_sitter_c", "tree-sitter-c/src")),
     "duktape": made("duktape", "a full-text index by lunr.js", ENDED, SCRIPTS, [("duktape.h", "duktape-dev")]),
     "quickjs": made("quickjs", "a full-text index by lunr.js", ENDED, SCRIPTS, [], ("quickjs", "rquickjs-sys/quickjs")),
+    "quickjs-0.8": made("quickjs", "a full-text index by lunr.js", ENDED, SCRIPTS, [], ("quickjs", "rquickjs-sys-0.9.0/quickjs"),
+                        version="-0.8"),
     "protobuf": made("protobuf", "messages, parsed and serialized", TOFT, JSON,
                      [("/usr/include/google/protobuf/arena.h", "libprotobuf-dev")], None, "C++", ["protobuf.cc"]),
     "prism": made("prism", "files of Ruby, parsed and visited", ARENA, RUBY, [], ("prism", "ruby-prism-sys/vendor/prism-2.1.0"),
