@@ -17,9 +17,11 @@ LIBRARIES = {
 }
 
 
+TRIPLET = platform.machine() + "-linux-gnu"
+
+
 def directories():
-    triplet = platform.machine() + "-linux-gnu"
-    return ["/usr/lib/" + triplet, "/lib/" + triplet, "/usr/lib64", "/usr/local/lib", "/usr/lib"]
+    return ["/usr/lib/" + TRIPLET, "/lib/" + TRIPLET, "/usr/lib64", "/usr/local/lib", "/usr/lib"]
 
 
 def package_version(package):

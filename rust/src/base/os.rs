@@ -60,7 +60,9 @@ mod system {
         47
     };
     const DONTNEED: c_int = 4;
-    const HUGEPAGE: c_int = 14;
+    pub const HUGE_PAGES: c_int = 14;
+    pub const SMALL_PAGES: c_int = 15;
+    pub const POPULATE: c_int = 23; // makes pages present; refused before Linux 5.14
 
     fn page(size: usize) -> usize {
         // SAFETY: the call has no pointer arguments.
@@ -83,21 +85,34 @@ mod system {
         if !LINUX || !huge || whole < HUGE_PAGE {
             return map_as(whole, READ_WRITE, 0);
         }
-        // Huge pages need a mapping aligned to their size: map one more, and unmap both ends.
-        let p = map_as(whole + HUGE_PAGE, READ_WRITE, 0)?;
-        let front = p.addr().get().wrapping_neg() & (HUGE_PAGE - 1);
-        // SAFETY: within the new mapping, which is not used yet.
+        // Huge pages need a mapping aligned to their size. One below another is; else map one more, and unmap both ends.
+        let mut p = map_as(whole, READ_WRITE, 0)?;
+        // SAFETY: new mappings, which are not used yet.
         unsafe {
-            let at = p.add(front);
-            if front != 0 {
-                munmap(p.as_ptr().cast(), front);
+            if p.addr().get() % HUGE_PAGE != 0 {
+                munmap(p.as_ptr().cast(), whole);
+                p = map_as(whole + HUGE_PAGE, READ_WRITE, 0)?;
+                let front = p.addr().get().wrapping_neg() & (HUGE_PAGE - 1);
+                if front != 0 {
+                    munmap(p.as_ptr().cast(), front);
+                }
+                p = p.add(front);
+                if front != HUGE_PAGE {
+                    munmap(p.add(whole).as_ptr().cast(), HUGE_PAGE - front);
+                }
             }
-            if front != HUGE_PAGE {
-                munmap(at.add(whole).as_ptr().cast(), HUGE_PAGE - front);
-            }
-            madvise(at.as_ptr().cast(), whole, HUGEPAGE); // may fail: small pages serve as well
-            Some(at)
+            advise(p, whole, HUGE_PAGES); // may fail: small pages serve as well
         }
+        Some(p)
+    }
+
+    /// Whether the system takes the advice.
+    ///
+    /// # Safety
+    /// Whole pages of a mapping of [`map`].
+    pub unsafe fn advise(p: NonNull<u8>, size: usize, advice: c_int) -> bool {
+        // SAFETY: the caller's contract; the advice leaves the content.
+        unsafe { madvise(p.as_ptr().cast(), size, advice) == 0 }
     }
 
     pub unsafe fn unmap(p: NonNull<u8>, size: usize) {

@@ -5,6 +5,8 @@
 pub(crate) mod background;
 #[cfg(feature = "std")]
 pub(crate) mod environment;
+#[cfg(all(feature = "std", any(target_os = "linux", target_os = "android"), not(miri)))]
+mod first_touch;
 pub(crate) mod heap;
 #[cfg(all(feature = "std", feature = "diagnostics"))]
 pub(crate) mod hook;

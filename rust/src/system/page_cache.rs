@@ -315,10 +315,17 @@ fn pointer(start: usize) -> NonNull<u8> {
 
 // ---- the operations ----
 
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
+use super::first_touch::map as map_pair;
+#[cfg(not(all(any(target_os = "linux", target_os = "android"), not(miri))))]
+fn map_pair() -> Option<NonNull<u8>> {
+    os::map(os::HUGE_PAGE, true)
+}
+
 /// Maps pages. With half a huge page the other half is mapped too, and goes to the cache.
 #[cold]
 fn map(size: usize) -> Option<NonNull<u8>> {
-    let pair = if os::SPLITS && size == HALF && limit() >= HALF { os::map(os::HUGE_PAGE, true) } else { None };
+    let pair = if os::SPLITS && size == HALF && limit() >= HALF { map_pair() } else { None };
     let p = pair.or_else(|| os::map(size, true))?;
     let other = pair.map(|p| p.as_ptr().expose_provenance() + HALF);
     let mut kept = false;
