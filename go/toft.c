@@ -1668,12 +1668,14 @@ typedef struct toft_region_calls {
 } toft_region_calls;
 static const toft_region_calls *toft_regions;
 static void *toft_limited_source_take(toft_source *self, size_t size);
-static toft_source *toft_region_under(toft_source *source) {
-  const toft_region_calls *calls = TOFT_LOAD_POINTER(const toft_region_calls, &toft_regions);
-  if (calls == NULL) return NULL;
+static TOFT_COLD toft_source *toft_region_among(toft_source *source, const toft_region_calls *calls) {
   while (source != NULL && source->take == toft_limited_source_take)
     source = ((toft_limited_source *)(void *)source)->inner;
   return source != NULL && source->take == calls->take ? source : NULL;
+}
+TOFT_INLINE toft_source *toft_region_under(toft_source *source) {
+  const toft_region_calls *calls = TOFT_LOAD_POINTER(const toft_region_calls, &toft_regions);
+  return calls != NULL ? toft_region_among(source, calls) : NULL;
 }
 static int toft_region_refuses(toft_source *source, const void *p) {
   toft_source *region = toft_region_under(source);

@@ -20,13 +20,16 @@ static const toft_region_calls *toft_regions;
 
 static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
 
-/* The source of the region that the blocks of `source` come from. NULL: from none, as far as that is known. */
-static toft_source *toft_region_under(toft_source *source) {
-  const toft_region_calls *calls = TOFT_LOAD_POINTER(const toft_region_calls, &toft_regions);
-  if (calls == NULL) return NULL;
+static TOFT_COLD toft_source *toft_region_among(toft_source *source, const toft_region_calls *calls) {
   while (source != NULL && source->take == toft_limited_source_take)
     source = ((toft_limited_source *)(void *)source)->inner;
   return source != NULL && source->take == calls->take ? source : NULL;
+}
+
+/* The source of the region that the blocks of `source` come from. NULL: from none, as far as that is known. */
+TOFT_INLINE toft_source *toft_region_under(toft_source *source) {
+  const toft_region_calls *calls = TOFT_LOAD_POINTER(const toft_region_calls, &toft_regions);
+  return calls != NULL ? toft_region_among(source, calls) : NULL;
 }
 
 /* Whether a structure at p must not take blocks from `source`. p == NULL: it lies in such a block. */
