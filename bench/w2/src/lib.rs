@@ -63,7 +63,6 @@ impl Cases {
     /// A heap likewise, and one that threads share.
     fn heap<A: heap::Malloc>(&mut self) {
         self.arena::<heap::Heap<A>>();
-        self.add(threads::entries_together::<threads::Freed<heap::Heap<A>>>());
     }
 
     #[cfg(feature = "toft")]
@@ -71,7 +70,6 @@ impl Cases {
         self.arena::<crate::toft::Toft>();
         self.add(entries_of_frames::<frames::toft::ToftFrames>());
         self.add(threads::entries_apart::<frames::toft::ToftFrames>());
-        self.add(threads::entries_together::<::toft::Frames>());
         self.add(leases::entries_together::<::toft::Leases>());
         self.add(entries::<crate::toft::ToftCursor>());
         self.add(entries::<crate::toft::ToftPack>());
@@ -81,7 +79,6 @@ impl Cases {
     fn floors(&mut self) {
         self.add(entries::<floor::FloorMem>());
         self.add(threads::entries_apart::<floor::FloorMem>());
-        self.add(threads::entries_together::<threads::Barriers>());
         self.add(entries::<floor::FloorCursor>());
         self.add(entries::<floor::FloorExact>());
     }
@@ -92,8 +89,6 @@ impl Cases {
         self.add(entries::<crate::bumpalo::Bumpalo<8>>());
         self.add(entries_of_frames::<frames::bumpalo::LocalBumpalo>());
         self.add(threads::entries_apart::<frames::bumpalo::LocalBumpalo>());
-        self.add(threads::entries_together::<threads::Locals>());
-        self.add(threads::entries_together::<bumpalo_herd::Herd>());
         self.add(leases::entries_together::<leases::Locked>());
         self.add(leases::entries::<bumpalo_herd::Herd>());
     }
@@ -102,7 +97,6 @@ impl Cases {
     fn bump_scope(&mut self) {
         self.arena::<crate::bump_scope::BumpScopeUp>();
         self.arena::<crate::bump_scope::BumpScopeDown>();
-        self.add(threads::entries_together::<leases::BumpPool>());
         self.add(leases::entries::<leases::BumpPool>());
     }
 }

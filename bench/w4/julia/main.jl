@@ -10,10 +10,8 @@ import Toft
 
 include("measure.jl")
 include("original_pools.jl")
-include("tree.jl")
 using .Original: Original, ORIGINAL, original_pool
 ORIGINAL || left_out("original", "ALLOCATORS names no checkout of goerch/Allocators.jl")
-using .Trees: Trees
 include("sequences.jl")
 include("ordered.jl")
 include("iteration.jl")

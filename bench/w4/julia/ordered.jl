@@ -7,15 +7,10 @@
 @inline has(c, k) = haskey(c, k)
 @inline has(c::AbstractSet, k) = k in c
 @inline add!(c::AbstractSet, k) = push!(c, k)
-@inline add!(c::Trees.Tree, k) = Trees.insert(c, k, nothing)
 @inline put!(c, k, d) = (c[k] = d; nothing)
-@inline put!(c::Trees.Tree, k, d) = Trees.insert(c, k, d)
 @inline look(c, k) = c[k]
-@inline look(c::Trees.Tree, k) = Trees.lookup(c, k)
 @inline remove!(c, k) = delete!(c, k)
-@inline remove!(c::Trees.Tree, k) = Trees.delete(c, k)
 @inline ended(c) = (whole = isempty(c); empty!(c); whole)
-@inline ended(c::Trees.Tree) = Trees.finish(c)
 
 "In which order keys go in, and in which they are looked up and taken out."
 struct Keys
@@ -102,7 +97,6 @@ const SCANS, WIDTH = 1000, 100
 starts(n) = rand(MersenneTwister(3), 1:max(1, n - WIDTH + 1), SCANS)
 sum_of(lo, hi) = sum_to(hi) - sum_to(lo - 1)
 
-sum_between(t::Trees.Tree, lo, hi) = Trees.scan(t, lo, hi)
 function sum_between(c::Vector, lo, hi)
     sum = 0
     for k in searchsortedfirst(c, lo):searchsortedlast(c, hi)
@@ -136,9 +130,6 @@ end
 
 # ---- contenders ----
 
-tree(::Type{D}, columns, free, n) where {D} =
-    Trees.Tree(Trees.PoolNodes(original_pool(Trees.PoolNode{Int,D}, columns, free, n)))
-
 function fresh_dict(body, ::Type{P}, keys, payload) where {P}
     return () -> body(Dict{Int,P}(), keys, payload)
 end
@@ -146,13 +137,10 @@ end
 function sets(order)
     make(c, n) = (keys = order(n); () -> set(c, keys))
     all = [Contender("Set", n -> (keys = order(n); () -> set(Set{Int}(), keys))),
-           Contender("Set reused", n -> make(sizehint!(Set{Int}(), 2n), n)),
-           Contender("heap tree", n -> make(Trees.Tree(Trees.HeapNodes{Int,Nothing}()), n))]
+           Contender("Set reused", n -> make(sizehint!(Set{Int}(), 2n), n))]
     for (name, columns, free, fixed) in KINDS
         push!(all, Contender("toft " * name, n ->
             make(Toft.SortedSet{Int}(toft_kind(columns, free), size_of(fixed, 2n)), n)))
-        ORIGINAL && push!(all, Contender("original " * name, n ->
-            make(tree(Nothing, columns, free, size_of(fixed, 2n)), n)))
     end
     push!(all, Contender("toft hash", n -> make(Toft.ArenaSet{Int}(Toft.Arena()), n)))
     push!(all, Contender("toft hash fresh", n ->
@@ -170,12 +158,10 @@ function dicts(p, order, payload, body=dict)
     P = Payload{p}
     make(c, n) = (keys = order(n); () -> body(c, keys, payload))
     all = [Contender("Dict", n -> fresh_dict(body, P, order(n), payload)),
-           Contender("Dict reused", n -> make(sizehint!(Dict{Int,P}(), 2n), n)),
-           Contender("heap tree", n -> make(Trees.Tree(Trees.HeapNodes{Int,P}()), n))]
+           Contender("Dict reused", n -> make(sizehint!(Dict{Int,P}(), 2n), n))]
     for (name, columns, free, fixed) in KINDS
         push!(all, Contender("toft " * name, n ->
             make(Toft.SortedDict{Int,P}(toft_kind(columns, free), size_of(fixed, 2n)), n)))
-        ORIGINAL && push!(all, Contender("original " * name, n -> make(tree(P, columns, free, size_of(fixed, 2n)), n)))
     end
     push!(all, Contender("toft hash", n -> make(Toft.ArenaDict{Int,P}(Toft.Arena()), n)))
     push!(all, Contender("toft hash fresh", n ->
@@ -191,16 +177,13 @@ function scanned()
         return () -> scans(c, from, n)
     end
     one = filled(Payload{1}, 0)
-    all = [Contender("floor sorted Vector", n -> (c = collect(1:n); from = starts(n); () -> scans(c, from, n))),
-           Contender("heap tree", n -> filled_with(add!, Trees.Tree(Trees.HeapNodes{Int,Nothing}()), n))]
+    all = [Contender("floor sorted Vector", n -> (c = collect(1:n); from = starts(n); () -> scans(c, from, n)))]
     for (name, columns, free, fixed) in KINDS
         fixed || continue
         push!(all, Contender("toft " * name, n ->
             filled_with(add!, Toft.SortedSet{Int}(toft_kind(columns, free), n), n)))
         push!(all, Contender("toft dict " * name, n -> filled_with((c, j) -> put!(c, j, one),
             Toft.SortedDict{Int,Payload{1}}(toft_kind(columns, free), n), n)))
-        ORIGINAL && push!(all, Contender("original " * name, n ->
-            filled_with(add!, tree(Nothing, columns, free, n), n)))
     end
     return all
 end
