@@ -6,8 +6,9 @@ use super::{
     is_libc,
     measure::{self, Program, Run},
     preload,
+    processes::Used,
     recording::Recording,
-    rounds::{self, Contender, Limit, Pair, Usage},
+    rounds::{self, Contender, Limit, Pair},
     study::{self, Proposal},
     trial::{Counts, Mode, Trial},
     verdict::{self, percent, WORTH},
@@ -87,8 +88,10 @@ struct Trials {
 /// The controls, of which the first has that place, and then the arenas: each is compared with its own control, which keeps the
 /// same records of the same objects.
 fn beside_controls<'a>(library: &'a Path, trials: &'a [Trials], first: usize) -> impl Iterator<Item = Contender<'a>> {
-    let controls = trials.iter().map(|t| Contender::control(library, &t.control));
-    controls.chain(trials.iter().enumerate().map(move |(i, t)| Contender::arena(library, &t.arena, first + i)))
+    let controls = trials.iter().map(|t| Contender::new(Some(library), Some(&t.control), None));
+    controls.chain(
+        trials.iter().enumerate().map(move |(i, t)| Contender::new(Some(library), Some(&t.arena), Some(first + i))),
+    )
 }
 
 /// The savings of the best contender of a kind. Those that are certainly worse are done: by an interval, or before there is
@@ -120,8 +123,14 @@ fn system_saved(pairs: &[Pair]) -> f64 {
     figure::median(pairs.iter().map(|p| p.base.system - p.own.system).collect())
 }
 
-fn cpu_of(usages: &[Usage]) -> Figure {
+fn cpu_of(usages: &[Used]) -> Figure {
     figure::of(usages.iter().map(|u| u.cpu).collect())
+}
+
+/// Before the time is spent: an interval is not narrower than what the machine does to the program.
+fn busy(first: f64, again: f64) -> Option<String> {
+    let spread = 100.0 * (again / first.max(1e-6) - 1.0).abs();
+    (spread >= BUSY).then(|| format!("two runs of the program as it is differ by {spread:.0} %: the machine is busy"))
 }
 
 impl Comparison<'_> {
@@ -145,9 +154,9 @@ impl Comparison<'_> {
             mallocs: first_malloc..first_malloc + mallocs.len(),
             captured: tried.iter().map(|p| p.scope.captured).collect(),
         };
-        let mut contenders = vec![Contender::plain()];
+        let mut contenders = vec![Contender::default()];
         contenders.extend(beside_controls(&library, &trials, CONTROLS));
-        contenders.extend(mallocs.iter().map(|(_, library)| Contender::malloc(library, PLAIN)));
+        contenders.extend(mallocs.iter().map(|(_, library)| Contender::new(Some(library), None, Some(PLAIN))));
         let kinds = contenders.len();
         super::step(&format!(
             "running the program in {kinds} ways, by turns: {} with arenas, {} on other mallocs; up to {:.0} s",
@@ -156,7 +165,7 @@ impl Comparison<'_> {
             self.limit.left()
         ));
         let ending = &self.first.ending;
-        let limit = self.limit.part(1.0 - SMALL_PAGES);
+        let limit = Limit::new((1.0 - SMALL_PAGES) * self.limit.left());
         let all = LEAST_RUNS as f64 * 1.5 * self.wall * kinds as f64;
         let limit = if all < limit.left() { limit } else { self.limit };
         rounds::run(&mut contenders, self.program, ending, limit, |c, rounds| self.is_enough(c, rounds, &ways))?;
@@ -275,7 +284,7 @@ impl Comparison<'_> {
             return true;
         }
         if rounds == 1 {
-            self.warn_of_spread(contenders[PLAIN].usages[0].cpu);
+            busy(self.first.used.cpu, contenders[PLAIN].usages[0].cpu).iter().for_each(|text| super::step(text));
         }
         for (contender, &captured) in contenders[ways.arenas.start..].iter_mut().zip(&ways.captured) {
             contender.is_flawed = contender.pairs.last().is_some_and(|p| flaw(captured, &p.counts).is_some());
@@ -304,14 +313,6 @@ impl Comparison<'_> {
         is_long
             && figures.iter().flatten().all(|f| f.high - f.low <= WIDTH * cpu || side(f, WORTH * cpu) == Side::Below)
             && verdict::of(cpu, figures[0].as_ref(), figures[1].as_ref(), beyond.as_ref()) != Verdict::NotDecided
-    }
-
-    /// Before the time is spent: an interval is not narrower than what the machine does to the program.
-    fn warn_of_spread(&self, again: f64) {
-        let spread = 100.0 * (again / self.first.cpu.max(1e-6) - 1.0).abs();
-        if spread >= BUSY {
-            super::step(&format!("two runs of the program as it is differ by {spread:.0} %: the machine is busy"));
-        }
     }
 
     fn results(
@@ -441,6 +442,12 @@ mod tests {
         let flawed =
             |left, instances| flaw(100, &Counts { routed: 100, left, instances, ..Counts::default() }).is_some();
         assert!(!flawed(1, 20) && flawed(1, 19) && !flawed(1, 1));
+    }
+
+    #[test]
+    fn two_runs_that_differ_by_a_tenth_are_of_a_busy_machine() {
+        assert!(busy(1.0, 1.099).is_none() && busy(1.0, 0.901).is_none());
+        assert!(busy(1.0, 1.101).unwrap().contains("differ by 10 %") && busy(1.0, 0.89).is_some());
     }
 
     #[test]

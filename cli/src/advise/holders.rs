@@ -16,18 +16,6 @@ const GROWING_KEPT: usize = 10;
 /// Objects and bytes of a site of the recording.
 pub type Sum = (u32, u64, u64);
 
-/// By sites.
-pub struct Holders {
-    pub at_peak: Vec<Sum>,
-    pub temporary: Vec<Sum>,
-}
-
-impl Holders {
-    pub fn of(lifetimes: &Lifetimes) -> Holders {
-        Holders { at_peak: at_peak(lifetimes), temporary: temporary(lifetimes) }
-    }
-}
-
 fn size(lifetimes: &Lifetimes, object: u32) -> u64 {
     lifetimes.objects.get(object as usize).map_or(0, |o| u64::from(o.size))
 }
@@ -45,7 +33,8 @@ fn sums(lifetimes: &Lifetimes, objects: impl Iterator<Item = u32>) -> Vec<Sum> {
     all.filter(|(_, (count, _))| *count != 0).map(|(site, (count, bytes))| (site as u32, count, bytes)).collect()
 }
 
-fn at_peak(lifetimes: &Lifetimes) -> Vec<Sum> {
+/// By sites.
+pub fn at_peak(lifetimes: &Lifetimes) -> Vec<Sum> {
     let (mut live, mut most, mut end) = (0, 0, 0);
     for (i, step) in lifetimes.steps.iter().enumerate() {
         live = live + size(lifetimes, step.object) - size(lifetimes, step.old);
@@ -97,7 +86,7 @@ pub fn growing(recording: &Recording, lifetimes: &Lifetimes, symbols: &mut Symbo
     found.into_iter().take(GROWING_KEPT).map(site).collect()
 }
 
-fn temporary(lifetimes: &Lifetimes) -> Vec<Sum> {
+pub fn temporary(lifetimes: &Lifetimes) -> Vec<Sum> {
     let mut newest: Vec<u32> = Vec::new();
     let mut is_temporary = |step: &Step| {
         let thread = usize::from(step.thread);
@@ -135,8 +124,7 @@ mod tests {
     #[test]
     fn the_first_moment_with_most_bytes_is_the_peak() {
         let steps = [(0, 1), (0, 2), (1, 3), (0, -1), (1, 4), (0, -3), (0, 5)];
-        let found = Holders::of(&lifetimes(&[100, 20, 3, 60, 3], &steps));
-        assert_eq!(found.at_peak, [(1, 1, 100), (2, 1, 20), (3, 1, 3)]);
+        assert_eq!(at_peak(&lifetimes(&[100, 20, 3, 60, 3], &steps)), [(1, 1, 100), (2, 1, 20), (3, 1, 3)]);
     }
 
     #[test]
@@ -159,14 +147,12 @@ mod tests {
     fn a_realloc_ends_an_object_and_begins_another() {
         let mut of = lifetimes(&[100, 200], &[(0, 1), (0, 2)]);
         of.steps[1].old = 0;
-        let found = Holders::of(&of);
-        assert_eq!((found.at_peak, found.temporary), (vec![(2, 1, 200)], vec![]));
+        assert_eq!((at_peak(&of), temporary(&of)), (vec![(2, 1, 200)], vec![]));
     }
 
     #[test]
     fn an_object_is_temporary_if_its_thread_allocates_nothing_before_its_end() {
         let steps = [(0, 1), (1, 2), (0, -1), (1, 3), (1, -2), (1, -3), (0, 4), (0, -4)];
-        let found = Holders::of(&lifetimes(&[1, 2, 3, 4], &steps));
-        assert_eq!(found.temporary, [(1, 1, 1), (3, 1, 3), (4, 1, 4)]);
+        assert_eq!(temporary(&lifetimes(&[1, 2, 3, 4], &steps)), [(1, 1, 1), (3, 1, 3), (4, 1, 4)]);
     }
 }

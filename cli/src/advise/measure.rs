@@ -28,12 +28,8 @@ pub struct Program {
 }
 
 pub struct Run {
-    /// User and system time of the program and of all of its processes, in seconds.
-    pub cpu: f64,
-    /// The part of it in the system.
-    pub system: f64,
-    /// Page faults that needed no file.
-    pub faults: f64,
+    /// By the program and all of its processes.
+    pub used: Used,
     pub ending: Ending,
 }
 
@@ -91,10 +87,7 @@ impl Program {
         }
         let status = child.wait()?;
         let background = wait_for_background(self.server.is_some())?;
-        let after = used();
-        let of = |part: fn(&Used) -> f64| part(&after) - part(&before) - part(&load);
-        let (cpu, system, faults) = (of(|u| u.cpu), of(|u| u.system), of(|u| u.faults));
-        Ok(Run { cpu, system, faults, ending: Ending { status, background } })
+        Ok(Run { used: used() - before - load, ending: Ending { status, background } })
     }
 }
 

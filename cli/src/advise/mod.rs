@@ -270,7 +270,7 @@ fn record(
     }
     let found = choose(recordings, arguments.process.as_deref(), notes)?;
     check_whole(&found, recordings, arguments.limit)?;
-    Ok((recorded.cpu, found))
+    Ok((recorded.used.cpu, found))
 }
 
 fn match_frees(recording: &Recording, arguments: &Arguments, notes: &mut Vec<String>) -> Result<Lifetimes> {

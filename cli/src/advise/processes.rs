@@ -95,10 +95,19 @@ pub fn end_all() {
 /// What processes have used.
 #[derive(Clone, Copy, Default)]
 pub struct Used {
+    /// User and system time, in seconds.
     pub cpu: f64,
     /// The part of it in the system.
     pub system: f64,
+    /// Page faults that needed no file.
     pub faults: f64,
+}
+
+impl std::ops::Sub for Used {
+    type Output = Used;
+    fn sub(self, less: Used) -> Used {
+        Used { cpu: self.cpu - less.cpu, system: self.system - less.system, faults: self.faults - less.faults }
+    }
 }
 
 /// By all processes that were waited for.

@@ -3,6 +3,7 @@
 
 use super::{
     measure::{Ending, Program},
+    processes::Used,
     trial::{Counts, Trial},
 };
 use anyhow::Result;
@@ -20,11 +21,6 @@ impl Limit {
         Limit(Instant::now() + Duration::from_secs_f64(seconds))
     }
 
-    /// A part of the time that is left.
-    pub fn part(&self, part: f64) -> Limit {
-        Limit::new(self.left() * part)
-    }
-
     pub fn left(&self) -> f64 {
         self.0.saturating_duration_since(Instant::now()).as_secs_f64()
     }
@@ -37,6 +33,7 @@ pub fn set_large_pages(are_on: bool) {
 }
 
 /// One way to run the program.
+#[derive(Default)]
 pub struct Contender<'a> {
     preload: Option<PathBuf>,
     trial: Option<&'a Trial>,
@@ -45,7 +42,7 @@ pub struct Contender<'a> {
     /// Its runs, each with the one of its base beside it.
     pub pairs: Vec<Pair>,
     /// All runs.
-    pub usages: Vec<Usage>,
+    pub usages: Vec<Used>,
     /// The program ended otherwise than as it is.
     pub failed: Option<Ending>,
     /// Its times are not those of a scope in an arena.
@@ -56,50 +53,17 @@ pub struct Contender<'a> {
     took: f64,
 }
 
-#[derive(Clone, Copy)]
-pub struct Usage {
-    pub cpu: f64,
-    pub system: f64,
-    pub faults: f64,
-}
-
 pub struct Pair {
-    pub base: Usage,
-    pub own: Usage,
+    pub base: Used,
+    pub own: Used,
     pub counts: Counts,
 }
 
 impl<'a> Contender<'a> {
-    fn new(preload: Option<&Path>, trial: Option<&'a Trial>, base: Option<usize>) -> Contender<'a> {
-        Contender {
-            preload: preload.map(Path::to_owned),
-            trial,
-            base,
-            pairs: Vec::new(),
-            usages: Vec::new(),
-            failed: None,
-            is_flawed: false,
-            is_done: false,
-            took: 0.0,
-        }
+    pub fn new(preload: Option<&Path>, trial: Option<&'a Trial>, base: Option<usize>) -> Contender<'a> {
+        Contender { preload: preload.map(Path::to_owned), trial, base, ..Contender::default() }
     }
 
-    /// The program as it is.
-    pub fn plain() -> Contender<'a> {
-        Contender::new(None, None, None)
-    }
-
-    /// The base of the trial of an arena.
-    pub fn control(library: &Path, trial: &'a Trial) -> Contender<'a> {
-        Contender::new(Some(library), Some(trial), None)
-    }
-
-    pub fn arena(library: &Path, trial: &'a Trial, control: usize) -> Contender<'a> {
-        Contender::new(Some(library), Some(trial), Some(control))
-    }
-
-    pub fn malloc(library: &Path, plain: usize) -> Contender<'a> {
-        Contender::new(Some(library), None, Some(plain))
     }
 
     pub fn is_measured(&self) -> bool {
@@ -107,7 +71,7 @@ impl<'a> Contender<'a> {
     }
 
     /// `None`: it failed.
-    fn run(&mut self, program: &Program, expected: &Ending) -> Result<Option<Usage>> {
+    fn run(&mut self, program: &Program, expected: &Ending) -> Result<Option<Used>> {
         let mut environment: Vec<_> = self.preload.iter().map(|l| ("LD_PRELOAD", l.as_path())).collect();
         if let Some(trial) = self.trial {
             trial.write()?;
@@ -120,9 +84,8 @@ impl<'a> Contender<'a> {
             self.failed = Some(run.ending);
             return Ok(None);
         }
-        let usage = Usage { cpu: run.cpu, system: run.system, faults: run.faults };
-        self.usages.push(usage);
-        Ok(Some(usage))
+        self.usages.push(run.used);
+        Ok(Some(run.used))
     }
 }
 
@@ -226,8 +189,8 @@ mod tests {
     #[test]
     fn ways_that_are_done_or_have_no_base_left_do_not_run() {
         let library = Path::new("malloc.so");
-        let mut all = vec![Contender::plain(), Contender::plain()];
-        all.extend((0..3).map(|_| Contender::malloc(library, 0)));
+        let mut all = vec![Contender::default(), Contender::default()];
+        all.extend((0..3).map(|_| Contender::new(Some(library), None, Some(0))));
         assert_eq!(groups(&all, 0), [(0, vec![2, 3, 4])]);
         assert_eq!(groups(&all, 2), [(0, vec![3, 4, 2])], "another one begins");
         all[3].is_done = true;

@@ -68,9 +68,7 @@ impl Server {
         let before = used();
         let status = processes::spawn(&mut load).and_then(|mut l| l.wait()).context("cannot run the load")?;
         ensure!(status.success(), "the load failed ({status}); its messages are above");
-        let after = used();
-        let of = |part: fn(&Used) -> f64| part(&after) - part(&before);
-        let used = Used { cpu: of(|u| u.cpu), system: of(|u| u.system), faults: of(|u| u.faults) };
+        let used = used() - before;
         if child.try_wait()?.is_none() {
             // SAFETY: its arguments are numbers; a child that nothing waited for.
             unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };

@@ -3,7 +3,7 @@
 
 use super::{
     generations::{self, Basis},
-    holders::{Holders, Sum},
+    holders::{self, Sum},
     lifetimes::{Lifetimes, NO_OWNER},
     recipes,
     recording::Recording,
@@ -48,14 +48,15 @@ impl Study<'_> {
         let candidates = scopes::candidates(self.recording, &groups);
         let studied = candidates.iter().take(SCOPES_STUDIED);
         let found = studied.flat_map(|c| self.of_function(c, &groups, &mut symbols)).collect();
-        let holders = Holders::of(self.lifetimes);
+        let temporary = holders::temporary(self.lifetimes);
+        let at_peak = holders::at_peak(self.lifetimes);
         let every = groups.iter().map(|g| (g.site, g.count, g.bytes));
         let whole = |_| usize::MAX;
         let sites = Sites {
             all: self.by_path(every, whole, false, SITES_KEPT, &mut symbols),
-            temporary_objects: holders.temporary.iter().map(|(_, count, _)| count).sum(),
-            at_peak: self.by_path(holders.at_peak.into_iter(), whole, false, HOLDERS_KEPT, &mut symbols),
-            temporary: self.by_path(holders.temporary.into_iter(), whole, true, HOLDERS_KEPT, &mut symbols),
+            temporary_objects: temporary.iter().map(|(_, count, _)| count).sum(),
+            at_peak: self.by_path(at_peak.into_iter(), whole, false, HOLDERS_KEPT, &mut symbols),
+            temporary: self.by_path(temporary.into_iter(), whole, true, HOLDERS_KEPT, &mut symbols),
         };
         (found, sites)
     }
