@@ -13,7 +13,7 @@ enum { RULES = 8192, REMEMBERED = 8, RBP = 6, RSP = 7, RETURN = 16 };
 typedef struct frame_rule {
   uint64_t ip;                /* 0: the entry is unused */
   uint64_t function;          /* its first address */
-  uint32_t code;              /* the bytes before ip: later, other code may be there */
+  uint64_t code;              /* a hash of the code: later, other code may be there */
   unsigned char cfa_register; /* 0: the rule is not of the usual kind */
   unsigned char saves_rbp, is_outermost;
   int64_t cfa_offset, rbp_offset; /* the second one from the CFA */
@@ -155,10 +155,20 @@ static int read_rule(frame_rule *r, uint64_t ip, const unsigned char *fde, uint6
   return run(r, &initial, &i, function) && r->cfa_register != 0;
 }
 
+/* Of the bytes before the address, and of those that begin the function, where most frames get their size. */
+static uint64_t hash_code(uint64_t function, uint64_t ip) {
+  uint64_t hash = word_at((const char *)(uintptr_t)ip - 4), part;
+  for (uint64_t at = function; at + 8 <= ip && at < function + 64; at += 8) {
+    memcpy(&part, (const char *)(uintptr_t)at, sizeof part);
+    hash = (hash ^ part) * 0x9E3779B97F4A7C15u;
+  }
+  return hash;
+}
+
 /* NULL: the address is in no function. It may be no address of code: the outermost of a coroutine is what it chose. */
 static const frame_rule *rule_of(uint64_t ip) {
   frame_rule *r = &frame_rules[(ip * 0x9E3779B97F4A7C15u) >> 51];
-  if (r->ip == ip && r->code == word_at((const char *)(uintptr_t)ip - 4)) return r;
+  if (r->ip == ip && r->code == hash_code(r->function, ip)) return r;
   struct dwarf_eh_bases bases;
   const unsigned char *fde = (const unsigned char *)_Unwind_Find_FDE((void *)(uintptr_t)(ip - 1), &bases);
   if (fde == NULL) return NULL;
@@ -166,7 +176,7 @@ static const frame_rule *rule_of(uint64_t ip) {
   r->function = (uint64_t)(uintptr_t)bases.function;
   if (!read_rule(r, ip, fde, r->function)) r->cfa_register = 0;
   r->ip = ip;
-  r->code = word_at((const char *)(uintptr_t)ip - 4);
+  r->code = hash_code(r->function, ip);
   return r;
 }
 
