@@ -308,6 +308,10 @@ pub fn instances(recording: &Recording, lifetimes: &Lifetimes, scope: &ScopeObje
         if sp >= c.cfa {
             c.cfa = 0;
         }
+        let number = if step.old != NONE { of[step.old as usize] } else { 0 };
+        if number != 0 {
+            live_bytes -= u64::from(lifetimes.objects[step.old as usize].size); // realloc: before the new object
+        }
         if step.object != NONE
             && let Some(cfa) = scope.frame(recording, lifetimes, step.object)
         {
@@ -326,17 +330,13 @@ pub fn instances(recording: &Recording, lifetimes: &Lifetimes, scope: &ScopeObje
             bytes[number] += size.div_ceil(16) * 16;
             objects[number] += 1;
         }
-        let number = if step.old != NONE { of[step.old as usize] } else { 0 };
-        if number != 0 {
-            live_bytes -= u64::from(lifetimes.objects[step.old as usize].size);
-            if number == c.number {
-                (c.live, c.freed) = (c.live - 1, c.freed + 1);
-                if let Resets::At { live, freed } = scope.resets
-                    && c.live <= live
-                    && c.freed >= freed
-                {
-                    c.cfa = 0;
-                }
+        if number != 0 && number == c.number {
+            (c.live, c.freed) = (c.live - 1, c.freed + 1);
+            if let Resets::At { live, freed } = scope.resets
+                && c.live <= live
+                && c.freed >= freed
+            {
+                c.cfa = 0;
             }
         }
     }
@@ -387,6 +387,16 @@ mod tests {
             assert_eq!(paths.leave_out(&ends, 20), !stays, "{objects} {after}");
             assert_eq!(paths.calls().holds(1, 1), stays, "{objects} {after}");
         }
+    }
+
+    #[test]
+    fn the_object_before_a_realloc_is_no_part_of_the_peak() {
+        let (recording, mut all) = (Recording::of(&[&[2, MAIN]]), Lifetimes::default());
+        let old = all.begin(&recording, 1, 100);
+        all.begin(&recording, 1, 150);
+        all.steps.last_mut().unwrap().old = old;
+        let scope = Paths::new(&recording, &groups(&all), MAIN).calls();
+        assert_eq!(instances(&recording, &all, &scope).peak_malloc, 150);
     }
 
     #[test]
