@@ -23,6 +23,9 @@ const CELLS: &[(&str, &[i32], &[&str])] = &[
     ("LD_PRELOAD=libjemalloc.so.2 $A $P", VERDICT, &["malloc is that of", "/libjemalloc.so.2", "without it in"]),
     ("LD_PRELOAD=./plugin.so MALLOC_CONF=a:b $A $P", VERDICT, &["LD_PRELOAD=./plugin.so, MALLOC_CONF=a:b"]),
     ("yes | $A --limit 8 $P", ERROR, &["copying standard input", "its part of --limit 8"]),
+    ("$A --limit 16 ./many 600000", ERROR, &["its part of --limit 16"]),
+    ("$A --limit 16 ./many 240000 kept", ERROR, &["more memory than --limit 16"]),
+    ("$A --limit 16 ./many 200000", VERDICT, &["200,000 objects"]),
     ("mkfifo pipe; $A $P <>pipe", ERROR, &["did not end within the time of --seconds (0 bytes"]),
     ("ulimit -f 40; $A $P", ERROR, &["recorder.so", "ulimit -f", "too large"]),
     ("ulimit -f 600; $A $P", ERROR, &["is partial", "ulimit -f"]),
@@ -33,6 +36,8 @@ const CELLS: &[(&str, &[i32], &[&str])] = &[
     ("$A --process many:1 sh -c '$P; $P 1'", VERDICT, &["20,000 objects", "on many:1 (./many 20000)"]),
     ("$A --process many:2 sh -c '$P; $P 1'", VERDICT, &["20,000 objects", "on many:2 (./many 20000 1)"]),
     ("$A --process many:3 sh -c '$P; $P 1'", ERROR, &["no process many:3", "many:2 (./many 20000 1)"]),
+    #[cfg(target_arch = "x86_64")]
+    ("$A ./bare 20000", VERDICT, &["callers of 100 % of the objects are not known"]),
     ("$A ./script", ERROR, &["the recorder was not loaded", "linked statically"]),
     ("$A --format json $P", VERDICT, &["\"toft_advice\": 2"]),
     ("$A --format markdown $P", VERDICT, &["| way | saved | interval | pairs |\n|---|"]),
@@ -43,6 +48,7 @@ fn each_surrounding_gives_a_verdict_or_its_reason() {
     let folder = Folder::new();
     folder.compile("many.c", "many", &[]);
     let static_program = folder.compile("many.c", "static", &["-static"]);
+    folder.compile("many.c", "bare", &["-fno-asynchronous-unwind-tables"]);
     folder.compile("deepbind.c", "deepbind", &["-ldl"]);
     folder.compile("deepbind.c", "plugin.so", &["-shared", "-fPIC", "-DPLUGIN"]);
     for name in ["a b", "a:b", "a$LIB", "noexec", "plain"] {

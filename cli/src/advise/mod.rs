@@ -290,6 +290,15 @@ fn match_frees(recording: &Recording, arguments: &Arguments, notes: &mut Vec<Str
         let percent = verdict::percent(lifetimes.handed as f64, lifetimes.objects.len() as f64);
         notes.push(format!("{percent:.0} % of the objects are freed by another thread; no scope captures them."));
     }
+    let is_unknown = |o: &&lifetimes::Object| recording.sites[o.site as usize].stack.is_empty();
+    let unknown = lifetimes.objects.iter().filter(is_unknown).count() as f64;
+    let percent = verdict::percent(unknown, lifetimes.objects.len() as f64);
+    if percent >= 20.0 {
+        notes.push(format!(
+            "The callers of {percent:.0} % of the objects are not known, so that no scope has these: the code has no unwind tables \
+             (-fasynchronous-unwind-tables), or it belongs to the C library."
+        ));
+    }
     Ok(lifetimes)
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use anyhow::{bail, Context, Result};
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, ObjectSymbol};
 use std::{
     ffi::OsStr,
     os::unix::fs::{MetadataExt, PermissionsExt},
@@ -49,6 +49,10 @@ pub fn check(path: &Path) -> Result<Option<String>> {
     }
     if object.is_64() != cfg!(target_pointer_width = "64") || !same_processor(object.architecture()) {
         bail!("{shown} is a program for another processor ({:?})", object.architecture());
+    }
+    let checks = ["__asan_init", "__tsan_init", "__msan_init"];
+    if object.dynamic_symbols().any(|s| s.name().is_ok_and(|name| checks.contains(&name))) {
+        bail!("{shown} is built with a sanitizer, which has a malloc of its own; build it without -fsanitize");
     }
     let go = object.section_by_name(".go.buildinfo").is_some() || object.section_by_name(".note.go.buildid").is_some();
     let interpreter =
