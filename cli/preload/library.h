@@ -34,12 +34,12 @@
 
 enum {
   PAGE = 4096,
-  SITES_BITS = 20, /* at most 2^20 sites and frames: 96 MiB of address space; pages in use only take memory */
+  SITES_BITS = 20, /* at most 2^20 sites and frames: 104 MiB of address space; pages in use only take memory */
   SITES_BITS_MIN = 10,
   SPARE = 4096,     /* sites and frames that are left to a program that limits its memory later */
   LIMIT_SHARE = 16, /* the library takes this part of memory that is limited */
   TABLE_BITS = 12,  /* of the first table of sites; it grows, so that it stays in the caches */
-  FRAMES_MAX = 400,
+  FRAMES_MAX = 8192,
   OWN_STACK = 256 << 10,
   SANDBOX_TABLE_BITS = 17,
   CALLERS = 3,
@@ -70,7 +70,8 @@ typedef struct site_table {
 
 typedef struct node_link {
   uint64_t ip, cfa;
-  uint32_t parent, unused;
+  uint32_t parent, scope; /* scope, path: what the library keeps of a frame */
+  uint64_t path;
 } node_link;
 
 static struct {

@@ -88,10 +88,7 @@ static int walk(unwinding *u) {
   unsigned checked = 0;
   while (u->count < FRAMES_MAX) {
     const frame_rule *r = rule_of(ip);
-    if (r == NULL) {
-      if (u->count != 0) u->frame[u->count - 1].cfa = 0;
-      break;
-    }
+    if (r == NULL) break;
     unsigned k = u->count++;
     u->frame[k].ip = ip;
     u->frame[k].function = r->function;
@@ -146,20 +143,40 @@ static _Unwind_Reason_Code no_frame(struct _Unwind_Context *c, void *arg) {
   return _URC_END_OF_STACK;
 }
 
+static void enter_node(uint32_t id) {
+  const node_link *n = &S.nodes[id];
+  uint32_t other, same = 0, i = node_hash(n->ip, n->cfa);
+  for (; (other = S.node_table[i & S.node_mask]) != 0; i++)
+    same += S.nodes[other].ip == n->ip && S.nodes[other].cfa == n->cfa;
+  if (same < SAME_MAX) S.node_table[i & S.node_mask] = id;
+}
+
+/* Whether the table is at most half full with frames up to that number. It grows, so that few pages are touched where
+ * there are few stacks. */
+static int has_room(uint32_t id) {
+  size_t before = S.node_table != NULL ? (size_t)S.node_mask + 1 : 0, size = (size_t)1 << TABLE_BITS;
+  while (size / 2 < id) size *= 2;
+  if (size <= before) return 1;
+  uint32_t *t = S.sandbox ? NULL : (uint32_t *)reserve_memory(size * sizeof *t, 1), *old = S.node_table;
+  if (t == NULL) return 0;
+  S.node_table = t;
+  S.node_mask = (uint32_t)size - 1;
+  for (uint32_t i = 1; i <= S.node_count; i++) enter_node(i);
+  if (old != NULL) munmap(old, before * sizeof *old);
+  return 1;
+}
+
 /* Enters the frames of a stack into the tree, from the outermost. Returns the innermost frame's number. */
 static uint32_t add_nodes(const unwinding *u, uint32_t *ids) {
   uint32_t parent = u->known;
   for (unsigned k = u->count; k-- > 0;) {
-    uint32_t id = S.node_count + 1, i = node_hash(u->frame[k].ip, u->frame[k].cfa);
-    if (id >= S.node_end) return 0;
+    uint32_t id = S.node_count + 1;
+    if (id >= S.node_end || !has_room(id)) return 0;
     S.node_count = id;
     S.nodes[id].ip = u->frame[k].ip;
     S.nodes[id].cfa = u->frame[k].cfa;
     S.nodes[id].parent = parent;
-    unsigned same = 0;
-    for (uint32_t other; (other = S.node_table[i & S.node_mask]) != 0; i++)
-      same += S.nodes[other].ip == u->frame[k].ip && S.nodes[other].cfa == u->frame[k].cfa;
-    if (same < SAME_MAX) STORE(&S.node_table[i & S.node_mask], id);
+    enter_node(id);
     ids[k] = parent = id;
   }
   return parent;
@@ -283,14 +300,6 @@ static ALWAYS_INLINE uint32_t site_of(const void *ra, const void *sp) {
   return i;
 }
 
-static int new_node_table(size_t size) {
-  uint32_t *t = (uint32_t *)reserve_memory(size * sizeof *t, 1);
-  if (t == NULL) return 0;
-  S.node_table = t;
-  S.node_mask = (uint32_t)size - 1;
-  return 1;
-}
-
 /* Reserves the memory of the tables, and the library's own stack. 0: there is none. */
 static int prepare_sites(void) {
   unsigned bits = SITES_BITS;
@@ -301,8 +310,7 @@ static int prepare_sites(void) {
   S.table = new_table(TABLE_BITS);
   S.nodes = (node_link *)reserve_memory(S.node_end * sizeof *S.nodes, 0);
   char *stack = (char *)reserve_memory(OWN_STACK, 0);
-  if (S.sites == NULL || S.table == NULL || S.nodes == NULL || stack == NULL || !new_node_table((size_t)2 << bits))
-    return 0;
+  if (S.sites == NULL || S.table == NULL || S.nodes == NULL || stack == NULL || !has_room(1)) return 0;
   S.stack_top = stack + OWN_STACK;
   return mprotect(stack, PAGE, PROT_NONE) == 0;
 }
@@ -314,14 +322,17 @@ static uint32_t cut(void *table, size_t each, uint32_t used, uint32_t end) {
   return (uint32_t)(kept / each);
 }
 
-/* Returns unused memory. Frames that are known are entered once more. */
+/* Before the time without system calls. */
+static void grow_tables(void) {
+  if (64 - S.table->shift < SANDBOX_TABLE_BITS) grow_table(SANDBOX_TABLE_BITS);
+  (void)has_room(S.node_end);
+}
+
+/* Returns unused memory. */
 static void cut_sites(void) {
   S.site_end = cut(S.sites, sizeof *S.sites, S.site_count, S.site_end);
   S.node_end = cut(S.nodes, sizeof *S.nodes, S.node_count, S.node_end);
-  uint32_t *before = S.node_table;
-  size_t all = (size_t)S.node_mask + 1, size = all;
-  while (size / 4 >= S.node_end) size /= 2;
-  if (size < all && new_node_table(size)) munmap(before, all * sizeof *before);
+  (void)has_room(S.node_end);
 }
 
 #endif

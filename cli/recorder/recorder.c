@@ -16,7 +16,7 @@
 
 /* ---- stacks ---- */
 
-static void put_node(uint64_t ip, uint64_t cfa, uint64_t function, uint32_t id, uint32_t parent) {
+static void note_frame(uint64_t ip, uint64_t cfa, uint64_t function, uint32_t id, uint32_t parent) {
   if (E.stack_next == E.stack_end) {
     if ((R.stack_segments & (R.stack_segments - 1)) == 0) write_maps();
     R.stack_segments++;
@@ -34,12 +34,8 @@ static void put_node(uint64_t ip, uint64_t cfa, uint64_t function, uint32_t id, 
   STORE(&n->id, id);
 }
 
-static void note_frame(uint64_t ip, uint64_t cfa, uint64_t function, uint32_t id, uint32_t parent) {
-  put_node(ip, cfa, function, id, parent);
-}
-
 static void note_site(uint32_t i, uint64_t ra, uint64_t sp, uint32_t leaf) {
-  put_node(ra, sp, 0, i | RECORDING_SITE, leaf);
+  note_frame(ra, sp, 0, i | RECORDING_SITE, leaf);
 }
 
 /* ---- events ---- */
@@ -139,7 +135,7 @@ static void enter_sandbox(void *arg) {
   if (count > share) count = share;
   R.reserve = count > 0 ? map_segments(count) : NULL;
   R.reserve_end = R.reserve != NULL ? R.reserve + count * RECORDING_SEGMENT : NULL;
-  if (64 - S.table->shift < SANDBOX_TABLE_BITS) grow_table(SANDBOX_TABLE_BITS);
+  grow_tables();
   STORE(&S.sandbox, 1);
 }
 

@@ -1,7 +1,7 @@
 //! `toft advise` on programs whose allocations are known.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::{is_given, Folder, TOFT};
+use crate::{is_given, unavailable, Folder, TOFT};
 use serde_json::Value;
 use std::{path::Path, process::Command};
 
@@ -115,7 +115,7 @@ fn a_scope_is_tried_in_the_program() {
     assert!(more > hooks, "{trial}");
 }
 
-/// They end with the process.
+/// They end with the process, also those of paths that the recording does not have.
 #[test]
 fn objects_that_are_never_freed_belong_to_main() {
     let folder = Folder::new();
@@ -137,17 +137,6 @@ fn documents_of_a_loop_are_generations() {
     assert_eq!((&main["captured"], &main["escaped"]), (&400_000.into(), &1.into()));
     assert_eq!((&main["trial"]["instances"], &main["trial"]["left"]), (&400.into(), &0.into()));
     assert_eq!((&main["resets"][0]["count"], functions(&main["resets"][0]["stack"])[0]), (&399.into(), "loop"));
-}
-
-/// Its objects are 2047 of more than 20,000,000 steps of the program.
-#[test]
-fn a_program_whose_time_is_elsewhere_needs_no_arena() {
-    let folder = Folder::new();
-    let program = folder.compile("trials.c", "trials", &["-g"]);
-    let advice = folder.advice(&["--seconds", "5"], &program, &["compute"]);
-    // Where few callers of a site are in the page of its stack pointer, it may have another path than in the recording.
-    assert!((1900..=2047).contains(&number(&scope(&advice, "document")["trial"]["routed"])));
-    assert_ne!(advice["verdict"], "use-arenas", "{}", advice["summary"]);
 }
 
 /// The program checks the contents of its objects; a trial that ends otherwise is not measured. Each of these is one way in
@@ -218,7 +207,8 @@ fn an_inlined_function_is_named() {
     let parse = scope(&advice, "parse");
     assert_eq!(parse["function"]["inlined"], true);
     assert_eq!(functions(&parse["sites"][0]["stack"]), ["copy", "parse", "main"]);
-    assert_eq!((&parse["captured"], &parse["escaped"]), (&200_000.into(), &50.into()));
+    // With the buffer of standard output.
+    assert_eq!((&parse["captured"], &parse["escaped"]), (&200_001.into(), &50.into()));
 }
 
 /// The nearest exported symbol of a stripped file is a wrong name.
@@ -245,22 +235,18 @@ fn each_run_reads_the_input_and_the_arguments() {
 }
 
 #[test]
-fn a_fork_has_its_own_recording() {
+fn a_fork_has_its_own_recording_and_nothing_is_lost_at_exec() {
     let folder = Folder::new();
     let program = folder.compile("processes.c", "processes", &["-g"]);
-    let advice = folder.advice(&[], &program, &["fork"]);
-    assert_eq!(advice["objects"], 16 * 20_000);
-    assert!(notes(&advice).contains("fork"), "{}", notes(&advice));
-    assert_eq!(scope(&advice, "work")["captured"], 16 * 20_000);
-}
-
-#[test]
-fn nothing_is_lost_at_exec() {
-    let folder = Folder::new();
-    let program = folder.compile("processes.c", "processes", &["-g"]);
-    let advice = folder.advice(&[], &program, &["exec"]);
-    assert_eq!(advice["objects"], 16 * 20_000);
-    assert!(notes(&advice).contains("did not exit regularly"), "{}", notes(&advice));
+    for (how, note) in [("fork", "is a fork"), ("exec", "did not exit regularly")] {
+        let advice = folder.advice(&[], &program, &[how]);
+        assert_eq!(
+            (&advice["objects"], &scope(&advice, "work")["captured"]),
+            (&320_000.into(), &320_000.into()),
+            "{how}"
+        );
+        assert!(notes(&advice).contains(note), "{}", notes(&advice));
+    }
 }
 
 #[test]
@@ -308,6 +294,8 @@ fn programs_that_cannot_be_recorded_get_a_reason() {
     assert!(folder.error(&killed, &["kill"]).contains("signal 9"));
     let linked = folder.compile("parse.c", "static", &["-static"]);
     assert!(folder.error(&linked, &[]).contains("linked statically"));
+    let checked = folder.compile("parse.c", "checked", &["-fsanitize=address"]);
+    assert!(folder.error(&checked, &[]).contains("sanitizer"));
     assert!(folder.error(Path::new("/nowhere/program"), &[]).contains("does not exist"));
     assert!(folder.error(Path::new("no-such-program"), &[]).contains("is not in PATH"));
     let text = folder.0.path().join("text");
@@ -323,9 +311,7 @@ fn a_program_in_go_gets_a_reason() {
     let program = folder.0.path().join("main");
     let built = Command::new("go").arg("build").arg("-o").arg(&program).arg(&source).env("GO111MODULE", "off").status();
     if !built.is_ok_and(|s| s.success()) {
-        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "go is missing");
-        eprintln!("left out: go is not installed");
-        return;
+        return unavailable("go", true);
     }
     assert!(folder.error(&program, &[]).contains("is a program in Go"));
 }

@@ -71,18 +71,14 @@ static __thread struct {
   toft_arena *arena;
   slice *slice;         /* NULL: none yet */
   uint64_t made, freed; /* objects of the slice since its reset */
-  uint64_t added_made, added_freed;
+  uint64_t added_made;
   uint64_t frees, stamp; /* frees in the arena, one after another */
   int64_t traversal;
   int is_full;   /* there is no memory until the next call of the scope */
   uint64_t next; /* of the call of malloc that has begun: the frame of the scope's call; 0: none */
-} O __attribute__((tls_model("initial-exec"))) = {NO_FRAME, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+} O __attribute__((tls_model("initial-exec"))) = {NO_FRAME, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0};
 
 /* ---- sites ---- */
-
-static void note_frame(uint64_t ip, uint64_t cfa, uint64_t function, uint32_t id, uint32_t parent) {
-  (void)ip, (void)cfa, (void)function, (void)id, (void)parent;
-}
 
 static int is_listed(enum trial_kind kind, uint64_t hash) {
   size_t low = 0, high = F.file->count;
@@ -98,25 +94,30 @@ static int is_listed(enum trial_kind kind, uint64_t hash) {
   return 0;
 }
 
+/* A frame has the scope's outermost call around it, and the path from that to itself. */
+static void note_frame(uint64_t ip, uint64_t cfa, uint64_t function, uint32_t id, uint32_t parent) {
+  node_link *n = &S.nodes[id], *outer = &S.nodes[parent];
+  uint64_t call = 0;
+  (void)cfa, (void)function;
+  n->scope = outer->scope;
+  n->path = outer->path;
+  if (n->scope == 0 && add_address(&call, ip) && is_listed(TRIAL_CALL, call)) n->scope = id, n->path = 0;
+  if (n->scope != 0 && !add_address(&n->path, ip)) n->scope = 0;
+}
+
 /* The frame of the scope's outermost call, if the objects of the site belong to its arena. */
 static void note_site(uint32_t i, uint64_t ra, uint64_t sp, uint32_t leaf) {
-  uint64_t hash = 0, beginning = 0, frame = 0, path = 0, path_beginning = 0;
-  unsigned depth = 0;
+  uint64_t hash = 0;
+  uint32_t scope = S.nodes[leaf].scope, at = leaf;
   (void)ra, (void)sp;
-  if ((F.file->mode & TRIAL_ALL) != 0 && leaf != 0) S.sites[i].frame = S.nodes[leaf].cfa;
-  for (uint32_t n = leaf; n != 0 && add_address(&hash, S.nodes[n].ip); n = S.nodes[n].parent) {
-    uint64_t call = 0;
-    if (depth++ < TRIAL_FRAMES) beginning = hash;
-    if (!add_address(&call, S.nodes[n].ip) || !is_listed(TRIAL_CALL, call)) continue;
-    frame = S.nodes[n].cfa != 0 && F.file->least_freed != UINT64_MAX ? S.nodes[n].cfa : NO_FRAME - 1;
-    path = hash;
-    path_beginning = beginning;
-  }
-  int has_all = F.file->least_freed == UINT64_MAX && F.file->live != 0;
-  if (frame == 0 || (!has_all && !is_listed(TRIAL_PATH, path) &&
-                     (is_listed(TRIAL_NO_PATH, path) || !is_listed(TRIAL_BEGINNING, path_beginning))))
-    return;
-  S.sites[i].frame = frame;
+  if ((F.file->mode & TRIAL_ALL) != 0) S.sites[i].frame = S.nodes[leaf].cfa;
+  if (scope == 0) return;
+  for (int k = 0; k < TRIAL_FRAMES; k++, at = S.nodes[at].parent)
+    if (!add_address(&hash, S.nodes[at].ip) || at == scope) break;
+  int is_process = F.file->least_freed == UINT64_MAX, has_all = is_process && F.file->live != 0;
+  if (has_all || is_listed(TRIAL_PATH, S.nodes[leaf].path) ||
+      (!is_listed(TRIAL_NO_PATH, S.nodes[leaf].path) && is_listed(TRIAL_BEGINNING, hash)))
+    S.sites[i].frame = S.nodes[scope].cfa != 0 && !is_process ? S.nodes[scope].cfa : NO_FRAME - 1;
 }
 
 /* ---- instances ---- */
@@ -125,9 +126,8 @@ static void add_up(uint64_t *sum, uint64_t value) { __atomic_add_fetch(sum, valu
 
 static void add_counts(void) {
   add_up(&F.file->routed, O.made - O.added_made);
-  add_up(&F.file->freed, O.freed - O.added_freed);
   __atomic_add_fetch(&F.file->traversal_ticks, O.traversal, __ATOMIC_RELAXED);
-  O.added_made = O.made, O.added_freed = O.freed, O.traversal = 0;
+  O.added_made = O.made, O.traversal = 0;
 }
 
 /* The arena is reset, or left if an object is live. */
@@ -138,7 +138,7 @@ static NOINLINE void end_instance(void) {
   T.busy = 1;
   int64_t live = (int64_t)(O.made - O.freed);
   add_counts();
-  O.made = O.freed = O.added_made = O.added_freed = 0;
+  O.made = O.freed = O.added_made = 0;
   add_up(&F.file->instances, 1);
   if (O.slice == NULL) {
     /* the control, without an arena */
@@ -377,7 +377,7 @@ static int is_active(void) { return LOAD(&F.file) != NULL; }
 static void enter_sandbox(void *arg) {
   (void)arg;
   read_modules();
-  if (64 - S.table->shift < SANDBOX_TABLE_BITS) grow_table(SANDBOX_TABLE_BITS);
+  grow_tables();
   STORE(&S.sandbox, 1);
 }
 

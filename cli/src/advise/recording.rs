@@ -10,6 +10,9 @@ const SEGMENT: usize = 65536;
 const PIECE: usize = 4096;
 const HEAD: usize = 32;
 const SITE: u32 = 1 << 31;
+/// Of a deeper stack than twice as many frames the innermost and the outermost are kept: a recursion over a list has one for each
+/// of its nodes.
+const KEPT: usize = 128;
 
 /// The actions of a thread; see `enum recording_call`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -274,6 +277,12 @@ impl Recording {
                 self.nodes[id as usize] = read;
             }
         }
+        // The depth of each frame, and the one around it whose depth is KEPT.
+        let mut outer = vec![(0, 0); self.nodes.len()];
+        for (id, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.ip != 0) {
+            let (depth, kept) = outer[node.parent as usize];
+            outer[id] = (depth + 1, if depth < KEPT { id as u32 } else { kept });
+        }
         for (id, read) in sites {
             if id >= 1 << 24 || read.parent as usize >= self.nodes.len() {
                 bail!("the recording is damaged");
@@ -283,9 +292,11 @@ impl Recording {
             }
             let mut stack = Vec::new();
             let mut at = read.parent;
+            let (depth, outer) = outer[at as usize];
             while at != 0 && self.nodes[at as usize].ip != 0 {
                 stack.push(at);
-                at = self.nodes[at as usize].parent;
+                let is_cut = stack.len() == KEPT && depth > 2 * KEPT;
+                at = if is_cut { outer } else { self.nodes[at as usize].parent };
             }
             self.sites[id as usize] = Site { sp: read.cfa, stack };
         }
@@ -312,7 +323,7 @@ impl Recording {
         self.trim_stacks();
     }
 
-    /// Removes the outermost calls, those of the C library that start `main` and threads.
+    /// Removes the outermost calls: those of the C library that start `main` and threads, and around them that of the program.
     fn trim_stacks(&mut self) {
         let system = |m: &Mapping| {
             let name = m.path.rsplit('/').next().unwrap_or_default();
@@ -320,11 +331,10 @@ impl Recording {
         };
         let ranges: Vec<_> = self.mappings.iter().filter(|m| system(m)).map(|m| m.start..m.end).collect();
         for site in &mut self.sites {
-            let outer = site.stack.len().saturating_sub(5);
-            let is_system = |&n: &u32| ranges.iter().any(|r| r.contains(&self.nodes[n as usize].ip));
-            if let Some(first) = site.stack[outer..].iter().position(is_system) {
-                site.stack.truncate(outer + first);
-            }
+            let is_own = |&n: &u32| !ranges.iter().any(|r| r.contains(&self.nodes[n as usize].ip));
+            let inner = site.stack.split_last().map_or(&[][..], |(_, inner)| inner);
+            let kept = if inner.last().is_none_or(is_own) { &site.stack } else { inner };
+            site.stack.truncate(kept.iter().rposition(is_own).map_or(0, |last| last + 1));
         }
     }
 
@@ -431,5 +441,30 @@ impl Recording {
             made.sites.push(Site { sp, stack: (first..made.nodes.len() as u32).collect() });
         }
         made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Functions of the C library are those from 100 on.
+    #[test]
+    fn the_calls_that_start_main_are_removed_and_not_those_within_it() {
+        for (stack, kept) in [
+            (&[1, 101, 100, 2][..], &[1][..]), // _start is 2
+            (&[110, 1, 101, 100, 2], &[110, 1]),
+            (&[3, 111, 110, 1, 101, 100, 2], &[3, 111, 110, 1]),
+            (&[110, 4, 102], &[110, 4]), // a thread
+            (&[110, 109, 101, 100, 2], &[]),
+            (&[5, 4], &[5, 4]),
+        ] {
+            let mut recording = Recording::of(&[stack]);
+            let path = "/lib/libc.so.6".to_owned();
+            recording.mappings.push(Mapping { start: 1600, end: 3200, offset: 0, path });
+            recording.trim_stacks();
+            let functions = recording.sites[1].stack.iter().map(|&n| recording.nodes[n as usize].function);
+            assert_eq!(functions.collect::<Vec<_>>(), kept, "{stack:?}");
+        }
     }
 }

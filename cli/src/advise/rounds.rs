@@ -64,8 +64,6 @@ impl<'a> Contender<'a> {
         Contender { preload: preload.map(Path::to_owned), trial, base, ..Contender::default() }
     }
 
-    }
-
     pub fn is_measured(&self) -> bool {
         self.failed.is_none() && !self.is_flawed && !self.pairs.is_empty()
     }

@@ -7,7 +7,7 @@ use super::{
     scopes::{Resets, ScopeObjects},
 };
 use anyhow::{Context, Result};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::{
     fs::Permissions,
     os::unix::{ffi::OsStrExt, fs::PermissionsExt},
@@ -16,7 +16,7 @@ use std::{
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TOFTTRL1");
 const HEAD: usize = 4096;
-const EXECUTABLE: usize = 88;
+const EXECUTABLE: usize = 80;
 /// 16 frees that take longer do something else too.
 const BURST_SECONDS: f64 = 16.0 * 2e-6;
 
@@ -52,32 +52,32 @@ fn mix(h: u64, value: u64) -> u64 {
     h ^ h >> 32
 }
 
-/// The hash of a code path: return addresses by module and offset. `None`: one of them is in no file.
-fn hash_of(recording: &Recording, stack: &[u32]) -> Option<u64> {
-    stack.iter().try_fold(0, |h, &n| {
-        let ip = recording.nodes[n as usize].ip;
-        let mapping = recording.mappings.iter().find(|m| (m.start..m.end).contains(&ip))?;
-        Some(mix(mix(h, hash_path(&mapping.path)), ip - mapping.start + mapping.offset))
-    })
-}
-
-/// What the file lists, as `trial/trial.h` describes it.
+/// What the file lists, as `trial/trial.h` describes it: return addresses are by module and offset.
 fn hashes(recording: &Recording, ScopeObjects { at, in_arena, .. }: &ScopeObjects) -> Vec<u64> {
     const CALL: u64 = 1;
     const PATH: u64 = 2;
     const NO_PATH: u64 = 3;
     const BEGINNING: u64 = 4;
     const FRAMES: usize = 4;
-    let mut found = Vec::new();
+    let add = |hash: u64, node: u32| {
+        let ip = recording.nodes[node as usize].ip;
+        let mapping = recording.mappings.iter().find(|m| (m.start..m.end).contains(&ip))?;
+        Some(mix(mix(hash, hash_path(&mapping.path)), ip - mapping.start + mapping.offset))
+    };
+    let sites = || (0..recording.sites.len()).filter(|&i| at[i] != NO_OWNER);
+    let calls: FxHashSet<u32> = sites().map(|i| recording.sites[i].stack[usize::from(at[i])]).collect();
+    let mut paths: Vec<Option<u64>> = vec![None; recording.nodes.len()];
+    for (n, node) in recording.nodes.iter().enumerate().skip(1) {
+        let begin = calls.contains(&(n as u32)).then_some(0);
+        paths[n] = paths[node.parent as usize].or(begin).and_then(|outer| add(outer, n as u32));
+    }
+    let mut found: Vec<u64> = calls.iter().filter_map(|&n| Some(mix(add(0, n)?, CALL))).collect();
     let mut beginnings: FxHashMap<u64, bool> = FxHashMap::default();
-    for site in (0..recording.sites.len()).filter(|&i| at[i] != NO_OWNER) {
+    for site in sites() {
         let stack = &recording.sites[site].stack[..=usize::from(at[site])];
-        let hash = |stack: &[u32]| hash_of(recording, stack);
-        let call = hash(&stack[stack.len() - 1..]);
-        let path = hash(stack);
-        found.extend(call.map(|call| mix(call, CALL)));
+        let path = paths[stack[0] as usize];
         found.extend(path.map(|path| mix(path, if in_arena[site] { PATH } else { NO_PATH })));
-        if let Some(beginning) = hash(&stack[..stack.len().min(FRAMES)]) {
+        if let Some(beginning) = stack.iter().take(FRAMES).try_fold(0, |hash, &n| add(hash, n)) {
             *beginnings.entry(beginning).or_insert(true) &= in_arena[site];
         }
     }
@@ -101,8 +101,8 @@ impl Trial {
             }
             Resets::At { live, freed } => (live, freed),
         };
-        bytes[72..80].copy_from_slice(&live.to_ne_bytes());
-        bytes[80..88].copy_from_slice(&freed.to_ne_bytes());
+        bytes[64..72].copy_from_slice(&live.to_ne_bytes());
+        bytes[72..80].copy_from_slice(&freed.to_ne_bytes());
         let executable = Path::new(&recording.executable).as_os_str().as_bytes();
         let length = executable.len().min(HEAD - EXECUTABLE - 1);
         bytes[EXECUTABLE..EXECUTABLE + length].copy_from_slice(&executable[..length]);
@@ -123,7 +123,7 @@ impl Trial {
     pub fn counts(&self) -> Result<Counts> {
         let bytes = std::fs::read(&self.path).context("cannot read the file of a trial")?;
         let word = |i: usize| u64::from_ne_bytes(bytes[i..i + 8].try_into().unwrap());
-        let traversal = (word(64) as i64).max(0) as f64 / self.ticks;
-        Ok(Counts { routed: word(24), instances: word(40), left: word(48), refused: word(56), traversal })
+        let traversal = (word(56) as i64).max(0) as f64 / self.ticks;
+        Ok(Counts { routed: word(24), instances: word(32), left: word(40), refused: word(48), traversal })
     }
 }
