@@ -62,6 +62,7 @@ static void (*volatile hook_free)(toft_arena *, void *) = end_object;
 static struct {
   trial_file *file;   /* NULL: nothing is routed */
   int64_t free_ticks; /* what BURST frees in an arena take by themselves */
+  int is_control;
   pthread_key_t key;
   size_t (*usable_size)(void *);
 } F;
@@ -255,7 +256,7 @@ static NOINLINE void begin_control(void) {
 /* In the control the object is marked, and counted. */
 static ALWAYS_INLINE void took(const void *p, size_t size, int zeroed, const void *ra, const void *sp) {
   (void)zeroed, (void)ra, (void)sp;
-  if (A.size != 0 || O.next == 0) return;
+  if (!F.is_control || O.next == 0) return;
   if (UNLIKELY(O.frame != O.next)) begin_control();
   T.busy = 1;
   mark_object(p, size);
@@ -433,7 +434,8 @@ __attribute__((constructor)) static void begin(void) {
   (void)dlerror(); /* those of looking for functions, not the program's */
   trial_file *file = open_trial(getenv("TOFT_TRIAL"));
   if (file != NULL && prepare_sites() && pthread_key_create(&F.key, end_thread) == 0) {
-    if ((file->mode & TRIAL_ARENA) != 0 && !reserve_slices()) add_up(&file->refused, 1);
+    F.is_control = (file->mode & TRIAL_ARENA) == 0;
+    if (!F.is_control && !reserve_slices()) add_up(&file->refused, 1);
     pthread_atfork(NULL, NULL, after_fork);
     aside(first_call, NULL);
     STORE(&F.file, file);
