@@ -39,8 +39,6 @@ def rows(bench):
         name = re.split(r"[<,\s]", row["contender"])[0]
         if name in have:
             row["version"] = have[name]
-        if row["case"].startswith("watched"):  # the cost of diagnostics
-            row["aside"] = True
     return found
 
 
@@ -80,7 +78,3 @@ def all_marks(tables):
     yield against("new + fill + drop at least 5 x as fast as the best rival", t.median(case, "toft"), t.best(case)[0], 0.2)
     yield against("new + fill + drop at least 5 x as fast as the best arena", t.median(case, "toft"),
                   t.best(case, lambda c: is_rival(c) and c not in HEAPS)[0], 0.2)
-    times = {(r["case"], r["contender"]): r["median"] for r in t.all if r["case"].startswith("watched")}
-    for case in dict.fromkeys(case for case, _ in times):
-        yield against("%s: switched on and off again = 1.00 (3 %%)" % case, times.get((case, "toft off again")),
-                      times.get((case, "toft off")), 1.03)

@@ -33,8 +33,6 @@ mod threads;
 mod toft;
 #[cfg(feature = "typed-arena")]
 mod typed_arena;
-#[cfg(feature = "toft")]
-mod watched;
 
 use cases::{entries, entries_of_frames, Entry};
 use contender::Contender;
@@ -73,7 +71,6 @@ impl Cases {
         self.add(leases::entries_together::<::toft::Leases>());
         self.add(entries::<crate::toft::ToftCursor>());
         self.add(entries::<crate::toft::ToftPack>());
-        self.add(watched::all());
     }
 
     fn floors(&mut self) {
