@@ -1082,6 +1082,7 @@ size_t toft_held_bytes(void) { return TOFT_LOAD(&toft_held); }
 #define TOFT_FRESH_LEAST (8 * TOFT_HUGE_PAGE)
 #define TOFT_FRESH_MOST (64 * TOFT_HUGE_PAGE)
 #define TOFT_FRESH_POPULATED (16 * TOFT_HUGE_PAGE)
+#define TOFT_FRESH_NONE 20000
 static struct {
   size_t mapped;
   size_t small;
@@ -1093,17 +1094,19 @@ static void toft_fresh_measured(int slow) {
   TOFT_STORE(&toft_fresh.after, toft_min(after, TOFT_FRESH_MOST));
   TOFT_STORE(&toft_fresh.small, toft_min(after, TOFT_FRESH_MOST));
 }
+static void toft_fresh_touch(unsigned char *p) {
+  uint64_t began = toft_os_nanoseconds(), passed;
+  *(volatile unsigned char *)p = 0;
+  passed = toft_os_nanoseconds() - began;
+  if (passed > TOFT_FRESH_NONE) toft_fresh_measured(passed > TOFT_FRESH_SLOW);
+}
 static void *toft_fresh_map(void *at) {
   size_t size = TOFT_HUGE_PAGE, small = TOFT_LOAD(&toft_fresh.small), mapped = TOFT_ADD(&toft_fresh.mapped, size);
   int huge = small == 0 && mapped > size;
   unsigned char *p = (unsigned char *)(at != NULL ? at : toft_os_map(size, huge));
   if (p == NULL) return NULL;
   if (huge && at != NULL) toft_os_prefer_huge_pages(p, size);
-  if (huge) {
-    uint64_t began = toft_os_nanoseconds();
-    *(volatile unsigned char *)p = 0;
-    toft_fresh_measured(toft_os_nanoseconds() - began > TOFT_FRESH_SLOW);
-  }
+  if (huge) toft_fresh_touch(p);
   if (small != 0) {
     TOFT_STORE(&toft_fresh.small, small - toft_min(small, size));
     toft_os_prefer_small_pages(p, size);

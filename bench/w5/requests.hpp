@@ -137,7 +137,7 @@ struct buffers {
     };
     double start = now();
     for (std::size_t i = 0; i < (t.reps + 1) * n; i++) {
-      if (i == n) start = now();  // the first round fills the memory
+      if (i == n) start = now();  // the round that fills the memory is a row of its own
       std::size_t size = least[i % n / (n / 5)];
       size += r() % size;
       while (bytes + size > most) remove(r() % live.size());

@@ -1,7 +1,8 @@
 // Runs W5: all contenders side by side in one process, in rotated rounds.
 //     w5 [--quick] [--once] [--only CASE] BUILD
 // BUILD is the name to print: compiler and library. --once: includes measurements that do not depend on the compiler:
-// the footprints, and with --quick the verification. --only: one case. Writes one JSON object a row to stdout.
+// the footprints, the first repetition of a process, and with --quick the verification. --only: one case. Writes a JSON
+// object a row to stdout.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <algorithm>
 #include <cstdio>
@@ -151,7 +152,7 @@ struct footprint {
   bool good;
 };
 
-footprint in_child(const contender &c, int k, std::size_t reps) {
+footprint in_child(const contender &c, int k, std::size_t reps, bool counted) {
   footprint f{};
   int ends[2];
   pid_t pid;
@@ -161,7 +162,7 @@ footprint in_child(const contender &c, int k, std::size_t reps) {
     counting heap;
     task t = task_of(infos[k]);
     t.reps = reps;
-    t.from = &heap;
+    if (counted) t.from = &heap;
     t.at_end = [] { resident_at_end = resident(); };
     double before = resident();
     outcome o = c.run[k](t);
@@ -181,11 +182,27 @@ void run_footprint(int k, const char *name, std::size_t reps) {
   for (std::size_t who = 0; who < contenders.size(); who++) {
     const contender &c = contenders[who];
     if (c.run[k] == nullptr || (c.traits & is_floor) != 0) continue;
-    footprint f = in_child(c, k, reps);
+    footprint f = in_child(c, k, reps, true);
     std::string more = ",\"rss_bytes\":" + std::to_string(static_cast<long long>(f.resident));
     if ((c.traits & global) == 0) more += ",\"peak_bytes\":" + std::to_string(static_cast<long long>(f.peak));
     print_row(name, who, {f.ns / double(infos[k].n * reps)}, infos[k].n * reps, f.good, more.c_str());
   }
+}
+
+// The first repetition of a process. Of *buffers* it is the one before those that are counted.
+void run_first(int k) {
+  std::string name = std::string(infos[k].name) + ", first";
+  std::vector<samples> all(contenders.size());
+  for (std::size_t round = 0; round < (quick ? 5 : 11); round++)
+    for (std::size_t step = 0; step < contenders.size(); step++) {
+      std::size_t who = (round + step) % contenders.size();
+      if (contenders[who].run[k] == nullptr || (contenders[who].traits & is_floor) != 0) continue;
+      footprint f = in_child(contenders[who], k, k == BUFFERS ? 0 : 1, false);
+      all[who].good &= f.good;
+      all[who].work.push_back(f.ns / double(infos[k].n));
+    }
+  for (std::size_t who = 0; who < contenders.size(); who++)
+    if (!all[who].work.empty()) print_row(name.c_str(), who, all[who].work, infos[k].n, all[who].good);
 }
 
 }  // namespace
@@ -214,7 +231,9 @@ int main(int argc, char **argv) {
 #undef X
   verified.assign(contenders.size(), 1);
   // These fork, so they run before the heap is used.
-  if (once) {
+  for (int k = 0; once && k < HOT; k++)
+    if (only == nullptr || std::strcmp(only, infos[k].name) == 0) run_first(k);
+  if (once && only == nullptr) {
     run_footprint(OVERSIZE, "oversize memory", (quick ? 10000 : 100000) / oversize::n);
     run_footprint(INTERLEAVED, "interleaved memory", 10);
   }

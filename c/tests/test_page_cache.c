@@ -120,7 +120,8 @@ static void slow_touches_in_a_row_double(void **state) {
   }
 }
 
-/* The first bytes of a process, and those after a slow touch, have small pages, which are present from 32 MiB on. */
+/* The first bytes of a process, and those after a slow touch, have small pages, which are present from 32 MiB on.
+ * Of what may be written in part more have. */
 static void huge_pages_are_used_where_they_are_cheap(void **state) {
   static const struct {
     size_t mapped, small, is_refused;
@@ -149,11 +150,18 @@ static void huge_pages_are_used_where_they_are_cheap(void **state) {
     toft_heap()->put(toft_heap(), p, TOFT_MIB);
     toft_cache_trim();
   }
+  unsigned char *p = (unsigned char *)toft_os_map(2 * TOFT_HUGE_PAGE, 1), *second = p + TOFT_HUGE_PAGE; /* in part */
+  assert_non_null(p);
+  memset(&toft_fresh, 0, sizeof toft_fresh);
+  toft_fresh.small = TOFT_HUGE_PAGE / TOFT_FRESH_PART; /* one */
+  assert_int_equal(toft_fresh_begin(p, 2 * TOFT_HUGE_PAGE), 1);
+  assert_true(is_huge(p) == 0 && is_huge(second) == 1 && is_present(second));
+  toft_os_unmap(p, 2 * TOFT_HUGE_PAGE);
   for (size_t size = 3; size <= 40; size += 37) { /* docs/sources.md: larger blocks have huge pages */
-    void *p = toft_heap()->take(toft_heap(), size * TOFT_MIB);
-    assert_non_null(p);
-    assert_int_equal(is_huge(p), 1);
-    toft_heap()->put(toft_heap(), p, size * TOFT_MIB);
+    void *block = toft_heap()->take(toft_heap(), size * TOFT_MIB);
+    assert_non_null(block);
+    assert_int_equal(is_huge(block), 1);
+    toft_heap()->put(toft_heap(), block, size * TOFT_MIB);
   }
   toft_cache_trim();
 }

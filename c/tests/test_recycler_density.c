@@ -117,32 +117,6 @@ static void small_heaps_share_blocks(void **state) {
   recycler_end(&r, &c);
 }
 
-/* Holes that are too narrow for one request are there for the next. */
-static void narrow_holes_wait(void **state) {
-  (void)state;
-  counted c;
-  toft_recycler r;
-  static void *p[40000];
-  recycler_on(&r, counted_init(&c));
-  for (size_t i = 0; i < 40000; i++) p[i] = toft_recycler_alloc(&r, 16, 8);
-  for (size_t i = 0; i < 40000; i += 2) toft_recycler_free(&r, p[i], 16);
-  for (int round = 0; round < 100; round++) { /* none fits between those that stay */
-    void *wide[20];
-    for (int i = 0; i < 20; i++) wide[i] = toft_recycler_alloc(&r, (size_t)(24 + 8 * i), 8);
-    for (int i = 0; i < 20; i++) toft_recycler_free(&r, wide[i], (size_t)(24 + 8 * i));
-  }
-  size_t before = c.bytes;
-  for (size_t i = 0; i < 40000; i += 2) {
-    p[i] = toft_recycler_alloc(&r, 16, 8);
-    assert_non_null(p[i]);
-    if (i % 200 == 0) assert_non_null(toft_recycler_alloc(&r, 24, 8)); /* in between, something wider */
-  }
-  assert_true(c.bytes <= before + 65536);
-  for (size_t i = 0; i < 40000; i++) toft_recycler_free(&r, p[i], 16);
-  assert_int_equal(toft_recycler_get_stats(&r).used, 200 * 24);
-  recycler_end(&r, &c);
-}
-
 /* Objects of some KiB stay, which were allocated among larger ones that were freed, with small ones in between: the
  * gaps must be reused before new memory is taken. */
 static void mixed_sizes_stay_dense(void **state) {
@@ -268,30 +242,6 @@ static void large_objects_share_regions(void **state) {
   free(s);
 }
 
-static void oversize_mixtures_stay_small(void **state) {
-  (void)state;
-  counted c;
-  toft_recycler r;
-  uint32_t random = 4;
-  size_t most = 0;
-  recycler_on(&r, counted_init(&c));
-  for (size_t round = 0; round < 20000; round++) {
-    unsigned char *p[4];
-    size_t size[4], live = 0;
-    for (size_t i = 0; i < 4; i++) {
-      live += size[i] = 65536 + next_random(&random) % (1048576 - 65536);
-      p[i] = (unsigned char *)toft_recycler_alloc(&r, size[i], 16);
-      assert_non_null(p[i]);
-      p[i][0] = p[i][size[i] - 1] = 1;
-    }
-    if (live > most) most = live;
-    for (size_t i = 0; i < 4; i++) toft_recycler_free(&r, p[i], size[i]);
-  }
-  assert_true(c.peak < 2 * most);
-  assert_true(c.takes < 12);
-  recycler_end(&r, &c);
-}
-
 static void large_objects_grow_in_place(void **state) {
   (void)state;
   toft_recycler r;
@@ -357,13 +307,11 @@ int main(void) {
       cmocka_unit_test(random_replacement_stays_dense),
       cmocka_unit_test(parts_of_a_unit),
       cmocka_unit_test(small_heaps_share_blocks),
-      cmocka_unit_test(narrow_holes_wait),
       cmocka_unit_test(mixed_sizes_stay_dense),
       cmocka_unit_test(paddings_are_holes),
       cmocka_unit_test(small_limits_are_used),
       cmocka_unit_test(oversize_rounds_stay_flat),
       cmocka_unit_test(large_objects_share_regions),
-      cmocka_unit_test(oversize_mixtures_stay_small),
       cmocka_unit_test(large_objects_grow_in_place),
       cmocka_unit_test(doubling_leaves_its_regions),
       cmocka_unit_test(large_objects_without_regions),

@@ -4,7 +4,8 @@
  * machine has to provide it first. Such pages follow each other, so the time of each first touch is measured, and after
  * a slow one the next mappings have small pages. So has the first mapping of a process, whose end a short program does
  * not reach. Small pages are made present together, which saves faults, once a mapping more or less is a small part of
- * what the process has used; the system may join them into huge pages later.
+ * what the process has used; the system may join them into huge pages later. The memory of large objects, of which a
+ * part may be written, has huge pages too while they are fast; where they are slow, it has small ones for longer.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_CORE_FIRST_TOUCH_C
 #define TOFT_CORE_FIRST_TOUCH_C
@@ -18,6 +19,8 @@
 #define TOFT_FRESH_LEAST (8 * TOFT_HUGE_PAGE)      /* bytes in small pages after a slow one; doubled by each, up to */
 #define TOFT_FRESH_MOST (64 * TOFT_HUGE_PAGE)      /* this */
 #define TOFT_FRESH_POPULATED (16 * TOFT_HUGE_PAGE) /* bytes mapped before small pages are made present */
+#define TOFT_FRESH_NONE 20000                      /* nanoseconds for a page that was present, at most */
+#define TOFT_FRESH_PART 8 /* times `small` bytes have small pages where a part of them may be written */
 
 static struct {
   size_t mapped;     /* bytes; never falls */
@@ -33,6 +36,14 @@ static void toft_fresh_measured(int slow) {
   TOFT_STORE(&toft_fresh.small, toft_min(after, TOFT_FRESH_MOST));
 }
 
+/* The first touch of a huge page, unless it was present. */
+static void toft_fresh_touch(unsigned char *p) {
+  uint64_t began = toft_os_nanoseconds(), passed;
+  *(volatile unsigned char *)p = 0;
+  passed = toft_os_nanoseconds() - began;
+  if (passed > TOFT_FRESH_NONE) toft_fresh_measured(passed > TOFT_FRESH_SLOW);
+}
+
 /* Prepares a huge page that blocks of a growing arena will probably fill: maps it, unless it is mapped at `at`. */
 static void *toft_fresh_map(void *at) {
   size_t size = TOFT_HUGE_PAGE, small = TOFT_LOAD(&toft_fresh.small), mapped = TOFT_ADD(&toft_fresh.mapped, size);
@@ -40,11 +51,7 @@ static void *toft_fresh_map(void *at) {
   unsigned char *p = (unsigned char *)(at != NULL ? at : toft_os_map(size, huge));
   if (p == NULL) return NULL;
   if (huge && at != NULL) toft_os_prefer_huge_pages(p, size);
-  if (huge) {
-    uint64_t began = toft_os_nanoseconds();
-    *(volatile unsigned char *)p = 0;
-    toft_fresh_measured(toft_os_nanoseconds() - began > TOFT_FRESH_SLOW);
-  }
+  if (huge) toft_fresh_touch(p);
   if (small != 0) {
     TOFT_STORE(&toft_fresh.small, small - toft_min(small, size));
     toft_os_prefer_small_pages(p, size);
@@ -56,7 +63,25 @@ static void *toft_fresh_map(void *at) {
     toft_os_prefer_huge_pages(p, size);
   return p;
 }
+
+/* Begins to use a mapping, which prefers huge pages and may be written in part: small pages then cost less where huge
+ * ones are slow. Returns whether it prefers small pages somewhere from now on. */
+static int toft_fresh_begin(unsigned char *p, size_t size) {
+  int some = 0;
+  for (const unsigned char *end = p + size; p < end; p += TOFT_HUGE_PAGE) {
+    size_t small = TOFT_LOAD(&toft_fresh.small);
+    if (small == 0) {
+      toft_fresh_touch(p);
+      continue;
+    }
+    TOFT_STORE(&toft_fresh.small, small - toft_min(small, TOFT_HUGE_PAGE / TOFT_FRESH_PART));
+    toft_os_prefer_small_pages(p, TOFT_HUGE_PAGE);
+    some = 1;
+  }
+  return some;
+}
 #else
+static int toft_fresh_begin(unsigned char *p, size_t size) { return (void)p, (void)size, 0; }
 static void *toft_fresh_map(void *at) { return at != NULL ? at : toft_os_map(TOFT_HUGE_PAGE, 1); }
 #endif
 

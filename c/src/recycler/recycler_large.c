@@ -35,6 +35,7 @@ typedef struct toft_recycler_region {
   uint32_t widest, list;          /* upper bound on the length of a run; its list, or NO_LIST */
   uint32_t total, dirty;          /* pages; free pages that may be resident */
   uint32_t count, least;          /* free runs; pages of the smallest object */
+  int is_small;                   /* the block prefers small pages */
   toft_recycler_free_run runs[1]; /* `count` of them, by address, never adjacent; toft_recycler_runs_max have room */
 } toft_recycler_region;
 
@@ -205,6 +206,7 @@ static void toft_recycler_region_end(toft_recycler *r, toft_recycler_region *g) 
   for (uint32_t i = 0; i < g->count; i++) free_pages += g->runs[i].count;
   toft_recycler_count(r, free_pages * TOFT_RECYCLER_PAGE - toft_recycler_counted(r, g->size),
                       0 - g->dirty * TOFT_RECYCLER_PAGE);
+  if (g->is_small) toft_os_prefer_huge_pages(g->base, g->size);
   toft_recycler_put(r, g->base, g->size);
 }
 
@@ -246,13 +248,16 @@ static toft_recycler_region *toft_recycler_region_take(toft_recycler *r, size_t 
   unsigned char *base = toft_recycler_take_down_to(r, &size, least, toft_recycler_take), *pages;
   toft_recycler_region *g;
   if (base == NULL) return NULL;
-  total = size / TOFT_RECYCLER_PAGE; /* at most */
+  int is_whole = toft_recycler_counted(r, size) == 0 && size >= TOFT_HUGE_PAGE && (uintptr_t)base % TOFT_HUGE_PAGE == 0;
+  int is_small = is_whole && toft_recycler_is_shared(count) && toft_fresh_begin(base, size); /* before other touches */
+  total = size / TOFT_RECYCLER_PAGE;                                                         /* at most */
   g = (toft_recycler_region *)(void *)(base + toft_pad(base, 64));
   /* The headers of large regions, which are aligned alike, do not fall into one cache set. */
   if (size >= TOFT_RECYCLER_REGION_SOME)
     g = (toft_recycler_region *)(void *)((unsigned char *)g + r->source_calls % 32 * 64);
   pages = (unsigned char *)(g->runs + toft_recycler_runs_max(count, total)) + TOFT_RECYCLER_FRONT;
   pages += toft_pad(pages, TOFT_RECYCLER_PAGE);
+  g->is_small = is_small;
   g->base = base;
   g->size = size;
   g->pages = pages;
