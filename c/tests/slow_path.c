@@ -18,6 +18,12 @@ static void resize(toft_arena *a) {
   size ^= 8;
 }
 static void free_newest(toft_arena *a) { a->ops->free(a, toft_alloc(a, 24), 24); }
+static void life(toft_arena *a) {
+  toft_recycler r;
+  (void)a, (void)toft_recycler_init(&r, NULL);
+  for (int i = 0; i < 10; i++) *(volatile int *)toft_recycler_alloc(&r, 32, 8) = i;
+  toft_recycler_release(&r);
+}
 static void reset(toft_arena *a) {
   a->cursor += 24;
   (void)a->ops->reset(a, TOFT_KEEP_RECENT, 0);
@@ -27,11 +33,8 @@ static const struct row {
   const char *name;
   void (*run)(toft_arena *a);
   int limit; /* instructions, with those of the loop */
-} rows[] = {{"alloc", alloc, 176},
-            {"rewind", rewind_here, 122},
-            {"resize", resize, 201},
-            {"free", free_newest, 125},
-            {"reset", reset, 330}};
+} rows[] = {{"alloc", alloc, 176},      {"rewind", rewind_here, 122}, {"resize", resize, 201},
+            {"free", free_newest, 125}, {"reset", reset, 330},        {"life", life, 1060}}; /* a recycler */
 
 int main(int n, char **args) {
   int times = n > 2 ? atoi(args[2]) : 20000;

@@ -2,34 +2,6 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "recycler_shadow.h"
 
-/* One object in eleven stays: the memory between them is filled again, and does not grow. */
-static void holes_are_filled(void **state) {
-  (void)state;
-  counted c;
-  toft_recycler r;
-  static void *p[20000];
-  size_t stays = 0, before = 0;
-  recycler_on(&r, counted_init(&c));
-  for (size_t round = 0; round < rounds_of(200); round++) {
-    for (size_t i = 0; i < 20000; i++) p[i] = toft_recycler_alloc(&r, 48, 8);
-    for (size_t i = 0; i < 20000; i++) {
-      if (round == 0 && i % 11 == 0)
-        stays++;
-      else
-        toft_recycler_free(&r, p[i], 48);
-    }
-    if (round == 0) {
-      toft_recycler_stats s = toft_recycler_get_stats(&r);
-      assert_int_equal(s.used, stays * 48);
-      assert_true(s.pinned > 8 * s.used);
-    }
-    if (round == 1) before = c.bytes;
-  }
-  assert_true(c.bytes <= before); /* time may give blocks back */
-  assert_true(c.bytes < 20000 * 48 * 3);
-  recycler_end(&r, &c);
-}
-
 /* Freed objects are allocated again before new memory is taken, but for a span of at most 32 objects. */
 static void freed_objects_are_reused_first(void **state) {
   (void)state;
@@ -104,17 +76,6 @@ static void parts_of_a_unit(void **state) {
   assert_true(large != NULL && (uintptr_t)large % 4096 == 0);
   assert_int_equal(toft_recycler_get_stats(&r).used, 7 * 4592 + 16120);
   toft_recycler_release(&r);
-}
-
-/* A size class in use takes one page, or two above 512 bytes. */
-static void small_heaps_share_blocks(void **state) {
-  (void)state;
-  counted c;
-  toft_recycler r;
-  recycler_on(&r, counted_init(&c));
-  for (size_t size = 8; size <= 1024; size += 8) assert_non_null(toft_recycler_alloc(&r, size, 8)); /* 66 KiB */
-  assert_true(c.bytes <= 384 << 10);
-  recycler_end(&r, &c);
 }
 
 /* Objects of some KiB stay, which were allocated among larger ones that were freed, with small ones in between: the
@@ -302,11 +263,9 @@ static void large_objects_without_regions(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(holes_are_filled),
       cmocka_unit_test(freed_objects_are_reused_first),
       cmocka_unit_test(random_replacement_stays_dense),
       cmocka_unit_test(parts_of_a_unit),
-      cmocka_unit_test(small_heaps_share_blocks),
       cmocka_unit_test(mixed_sizes_stay_dense),
       cmocka_unit_test(paddings_are_holes),
       cmocka_unit_test(small_limits_are_used),

@@ -145,7 +145,7 @@ TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r)
  * there. The unit's address rotates the lines, so that those of many units do not fall into one cache set.
  * ------------------------------------------------------------------------------------------------------------ */
 
-#define TOFT_RECYCLER_LAYOUT 2
+#define TOFT_RECYCLER_LAYOUT 3
 #define TOFT_RECYCLER_UNIT ((size_t)32768)
 #define TOFT_RECYCLER_ZONE ((size_t)512)
 
@@ -173,15 +173,16 @@ typedef struct toft_recycler_slab {
 #define TOFT_RECYCLER_REGION_LISTS 25
 
 struct toft_recycler {
-  toft_recycler_slab *current[TOFT_RECYCLER_CLASSES]; /* the slab that a class allocates from */
+  toft_recycler_slab *current[TOFT_RECYCLER_CLASSES];                /* the slab that a class allocates from */
+  struct toft_recycler_region *with_run[TOFT_RECYCLER_REGION_LISTS]; /* regions by their longest free run */
+  uint64_t classes;                                                  /* a bit for each whose `current` was set */
   size_t freed, full;    /* bytes of freed objects in slabs; of all objects in those that are not current */
   uintptr_t object_mask; /* a free at a multiple of object_mask + 1 takes the slow path: large objects, NULL; 0: all */
   struct toft_source *source;
-  struct toft_recycler_segment *segments;                            /* those with space were used last */
-  struct toft_recycler_region *regions;                              /* of large objects, the newest first */
-  struct toft_recycler_region *with_run[TOFT_RECYCLER_REGION_LISTS]; /* regions by their longest free run */
-  struct toft_recycler_checks *checks;                               /* checked recyclers: set by the first call */
-  size_t reserved, peak;                                             /* bytes held from the source */
+  struct toft_recycler_segment *segments; /* those with space were used last */
+  struct toft_recycler_region *regions;   /* of large objects, the newest first */
+  struct toft_recycler_checks *checks;    /* checked recyclers: set by the first call */
+  size_t reserved, peak;                  /* bytes held from the source */
   ptrdiff_t closed, looked; /* growth of idle bytes since a surplus was returned: see recycler_retention.c */
   uint32_t window, looks;   /* the last known window of time; frees since that was read */
   size_t count, block_size; /* of the options */

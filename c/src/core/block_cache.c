@@ -189,7 +189,11 @@ static void toft_heap_put(toft_source *self, void *block, size_t size) {
 #ifdef TOFT_OMIT_PAGE_CACHE
 static unsigned char *toft_unit_take(void) { return (unsigned char *)toft_heap_take_aligned(TOFT_UNIT, TOFT_UNIT); }
 static void toft_unit_put(unsigned char *unit) { toft_heap_put(NULL, unit, TOFT_UNIT); }
+static unsigned char *toft_unit_next(void) { return NULL; }
 #else
+/* The unit that is taken next, with what was written to it. NULL: a new one. */
+static unsigned char *toft_unit_next(void) { return toft_thread_cache.units; }
+
 /* Takes a block of 32 KiB, aligned to that. NULL: the system refuses. */
 static unsigned char *toft_unit_take(void) {
   toft_cache *c = &toft_thread_cache;

@@ -132,14 +132,22 @@ static void toft_recycler_set_clearing(toft_recycler *r) {
   r->object_mask = 0;
 }
 
+/* Eight at once, which takes a third of the time of a loop. */
+static void toft_recycler_set_no_slabs(toft_recycler *r) {
+  toft_recycler_slab *none = &toft_recycler_no_slab, *eight[8] = {none, none, none, none, none, none, none, none};
+  for (size_t k = 0; k < TOFT_RECYCLER_CLASSES; k += 8)
+    memcpy(&r->current[toft_min(k, TOFT_RECYCLER_CLASSES - 8)], eight, sizeof eight);
+}
+
 /* Sets the state of a recycler without memory. */
 static void toft_recycler_clear(toft_recycler *r, int checked) {
   struct toft_source *source = r->source;
   size_t count = r->count, block_size = r->block_size, peak = r->peak;
   uint64_t source_calls = r->source_calls;
   uint8_t shard = r->shard, shares_limit = r->shares_limit, on_heap = r->on_heap, is_aligned = r->is_aligned;
-  for (size_t k = 0; k < TOFT_RECYCLER_CLASSES; k++) r->current[k] = &toft_recycler_no_slab;
-  memset(&r->freed, 0, sizeof *r - offsetof(toft_recycler, freed));
+  for (uint64_t k = r->classes; k != 0; k &= k - 1) r->current[toft_lowest_bit(k)] = &toft_recycler_no_slab;
+  if (r->have_run != 0) toft_recycler_zero(r->with_run, sizeof r->with_run);
+  toft_recycler_zero(&r->classes, sizeof *r - offsetof(toft_recycler, classes));
   r->object_mask = checked ? 0 : TOFT_RECYCLER_PAGE - 1;
   r->checked = (uint8_t)checked;
   r->source = source;
@@ -177,11 +185,14 @@ static int toft_recycler_init_as(toft_recycler *r, const toft_recycler_options *
   r->block_size = o.block_size;
   r->shard = 0;
   r->clears = 0;
-  r->shares_limit = toft_recycler_shares(r->source);
-  r->on_heap = toft_limits_innermost(r->source) == &toft_heap_source;
+  r->shares_limit = o.source != NULL && toft_recycler_shares(r->source);
+  r->on_heap = o.source == NULL || toft_limits_innermost(r->source) == &toft_heap_source;
   r->is_aligned = 0;
   r->peak = 0;
   r->source_calls = 0;
+  toft_recycler_set_no_slabs(r);
+  r->classes = 0;
+  r->have_run = UINT32_MAX;
   toft_recycler_clear(r, checked);
   if (code != TOFT_OK || o.count == 0) return code;
   if (checked) return toft_recycler_checks_for(r) != NULL ? TOFT_OK : TOFT_ENOMEM; /* later calls need no more */
@@ -216,6 +227,7 @@ static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {
   }
   TOFT_VERIFY(recycler, r);
   if (r->reserved == 0) return;
+  toft_recycler_leave_slab(r);
   while (r->segments != NULL) {
     toft_recycler_segment *s = r->segments;
     r->segments = s->next;

@@ -38,7 +38,9 @@ typedef struct toft_recycler_segment {
   uint32_t first_pages;                 /* the pages of unit 0 that are used, one bit each */
   uint64_t free, dirty;                 /* free units; those whose pages may be resident */
   uint64_t gaps[TOFT_RECYCLER_RUN_ALL]; /* units by longest free run; [0] is not used */
+  toft_recycler_slab *again;            /* of a unit that is not in use: its only slab, as if it were new; NULL: none */
   uint8_t is_unit;                      /* the end of a unit of the heap, with this header before the zone */
+  uint32_t again_bytes;                 /* of the pages of `again` */
   uint8_t is_counted;                   /* of options.count: all of it counts as used, and only a release returns it */
 } toft_recycler_segment;
 
@@ -60,6 +62,13 @@ static struct toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r);
 static void toft_recycler_release_checked(toft_recycler *r, uintptr_t site);
 static size_t toft_recycler_trim_checked(toft_recycler *r, size_t keep, uintptr_t site);
 static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r);
+
+/* Clears some hundred bytes, at least 64. For a known size memset is a string instruction, which is slow to begin. */
+TOFT_INLINE void toft_recycler_zero(void *from, size_t size) {
+  unsigned char *p = (unsigned char *)from, *last = p + size - 64;
+  for (; p < last; p += 64) memset(p, 0, 64);
+  memset(last, 0, 64);
+}
 
 /* ---- sets of units ---- */
 
@@ -324,7 +333,7 @@ static void toft_recycler_segment_init(toft_recycler *r, unsigned char *base, si
                                        int is_counted) {
   unsigned char *head = base + toft_pad(base, 64), *end = base + size - TOFT_RECYCLER_ZONE - TOFT_RECYCLER_SEGMENT_HEAD;
   toft_recycler_segment *s = (toft_recycler_segment *)(void *)(is_unit ? end : head);
-  memset(s, 0, sizeof *s);
+  toft_recycler_zero(s, sizeof *s);
   s->base = base;
   s->size = size;
   s->is_unit = (uint8_t)is_unit;

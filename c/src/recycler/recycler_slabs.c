@@ -71,7 +71,7 @@ static void toft_recycler_slab_stop(toft_recycler_slab *d) {
   d->end = d->last;
   if (d->bytes % 128 == 0) return;
   for (; page < last; page += TOFT_RECYCLER_PAGE) {
-    if ((size_t)(page - d->cursor) % d->bytes != 0) continue;
+    if ((uint32_t)(page - d->cursor) % d->bytes != 0) continue;
     d->end = (uint32_t)(uintptr_t)page;
     return;
   }
@@ -120,7 +120,7 @@ static toft_recycler_slab *toft_recycler_slab_take(toft_recycler *r, size_t k, u
   d->pages = (uint8_t)pages;
   d->free = NULL;
   d->cursor = toft_recycler_slab_begin(from, bytes);
-  d->last = (uint32_t)(uintptr_t)(d->cursor + (size_t)(to - d->cursor) / bytes * bytes);
+  d->last = (uint32_t)(uintptr_t)(to - (uint32_t)(to - d->cursor) % (uint32_t)bytes);
   d->bytes = (uint16_t)bytes;
   d->freed = d->capacity = 0;
   d->size_class = (uint8_t)k;
@@ -130,6 +130,43 @@ static toft_recycler_slab *toft_recycler_slab_take(toft_recycler *r, size_t k, u
   r->held[k] = (uint8_t)toft_min(r->held[k] + pages, UINT8_MAX);
   r->slab_count++;
   r->slab_bytes += (size_t)(to - from);
+  return d;
+}
+
+/* ---- the first slab of a recycler is by preference one of the same class that another one has left ---- */
+
+/* The only slab of a unit, which returns to the heap with it, becomes as a new one. */
+static void toft_recycler_leave_slab(const toft_recycler *r) {
+  toft_recycler_segment *s = r->segments;
+  if (r->slab_count != 1 || s->next != NULL || s->size != TOFT_UNIT) return;
+  toft_recycler_slab *d = r->current[toft_lowest_bit(r->classes)];
+  if (d == &toft_recycler_no_slab) return;
+  d->free = NULL;
+  d->freed = d->capacity = 0;
+  d->cursor = toft_recycler_slab_begin(toft_recycler_slab_start(d), d->bytes);
+  toft_recycler_slab_stop(d);
+  s->again = d;
+  s->again_bytes = (uint32_t)r->slab_bytes;
+}
+
+/* Takes a unit with such a slab. NULL: the next unit of the heap has none. */
+static toft_recycler_slab *toft_recycler_slab_again(toft_recycler *r, size_t k) {
+  unsigned char *base = r->on_heap ? toft_unit_next() : NULL;
+  if (base == NULL) return NULL;
+  toft_recycler_segment *s =
+      (toft_recycler_segment *)(void *)(base + TOFT_UNIT - TOFT_RECYCLER_ZONE - TOFT_RECYCLER_SEGMENT_HEAD);
+  toft_recycler_slab *d = s->again, *unit;
+  if (d == NULL || d->size_class != k || toft_recycler_take_segment(r, TOFT_UNIT) == NULL) return NULL;
+  s->again = NULL;
+  r->segments = s;
+  r->page_bytes = toft_recycler_segment_bytes(s);
+  toft_recycler_use(r, TOFT_UNIT, 0);
+  unit = toft_recycler_unit_of(d);
+  unit->shard = r->shard;
+  if (unit->free_pages != 0) r->gaps[toft_recycler_longest_run(unit->free_pages) - 1]++;
+  r->held[k] = d->pages;
+  r->slab_count = 1;
+  r->slab_bytes = s->again_bytes;
   return d;
 }
 
@@ -161,6 +198,7 @@ static void toft_recycler_slab_put(toft_recycler *r, toft_recycler_slab *d) {
 static void toft_recycler_set_current(toft_recycler *r, size_t k, toft_recycler_slab *d) {
   r->current[k] = d != NULL ? d : &toft_recycler_no_slab;
   if (d == NULL) return;
+  r->classes |= (uint64_t)1 << k;
   TOFT_ASSERT(d->size_class == k);
   if (d->state != TOFT_RECYCLER_CURRENT) r->full -= (size_t)d->capacity * d->bytes;
   d->previous = NULL;
@@ -198,7 +236,8 @@ static toft_recycler_slab *toft_recycler_slab_new(toft_recycler *r, size_t k) {
   int is_first = r->slab_count == 0 && r->count == 0; /* blocks of options.count are sized for slabs of the class */
   unsigned least = is_first ? toft_recycler_least_pages(bytes) : toft_recycler_class_pages(bytes);
   unsigned most = r->held[k] >= TOFT_RECYCLER_HOT_PAGES ? 8 : least;
-  toft_recycler_slab *d = toft_recycler_slab_take_down_to(r, k, most, least);
+  toft_recycler_slab *d =
+      r->segments == NULL ? toft_recycler_slab_again(r, k) : toft_recycler_slab_take_down_to(r, k, most, least);
   if (d != NULL) return d;
   if (r->segments != NULL) {
     toft_recycler_flush(r);
