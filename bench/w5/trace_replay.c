@@ -109,33 +109,24 @@ static void touch(char *p, size_t size) {
   for (size_t i = 0; i < size; i += 64) p[i] = 1;
 }
 
-static void on_malloc(void) {
-  for (const step *s = steps; s < steps + step_count; s++) {
-    char **o = &objects[s->slot];
+/* m == NULL: on malloc. The variables are local: after other calls than malloc's a compiler reads static ones again. */
+static inline __attribute__((always_inline)) void replay(toft_malloc *m) {
+  const step *end = steps + step_count;
+  char **all = objects;
+  for (const step *s = steps; s < end; s++) {
+    char **o = &all[s->slot];
+    size_t size = s->size;
     if (s->call == TRACE_FREE) {
-      free(*o);
+      m != NULL ? toft_malloc_free(m, *o) : free(*o);
       continue;
     }
-    *o = (char *)(s->call == TRACE_MALLOC   ? malloc(s->size)
-                  : s->call == TRACE_CALLOC ? calloc(1, s->size)
-                                            : realloc(*o, s->size));
-    touch(*o, s->size);
-  }
-}
-
-static void on_toft(void) {
-  static toft_malloc m;
-  toft_malloc_init(&m, NULL);
-  for (const step *s = steps; s < steps + step_count; s++) {
-    char **o = &objects[s->slot];
-    if (s->call == TRACE_FREE) {
-      toft_malloc_free(&m, *o);
-      continue;
-    }
-    *o = (char *)(s->call == TRACE_MALLOC   ? toft_malloc_alloc(&m, s->size)
-                  : s->call == TRACE_CALLOC ? toft_malloc_calloc(&m, 1, s->size)
-                                            : toft_malloc_realloc(&m, *o, s->size));
-    touch(*o, s->size);
+    if (s->call == TRACE_MALLOC)
+      *o = (char *)(m != NULL ? toft_malloc_alloc(m, size) : malloc(size));
+    else if (s->call == TRACE_CALLOC)
+      *o = (char *)(m != NULL ? toft_malloc_calloc(m, 1, size) : calloc(1, size));
+    else
+      *o = (char *)(m != NULL ? toft_malloc_realloc(m, *o, size) : realloc(*o, size));
+    touch(*o, size);
   }
 }
 
@@ -152,7 +143,9 @@ static long status(const char *name) {
 }
 
 int main(int argc, char **argv) {
+  static toft_malloc m;
   struct timespec from, to;
+  toft_malloc_init(&m, NULL);
   if (argc != 3) stop("usage: trace_replay FILE malloc|toft");
   read_trace(argv[1]);
   int peak = open("/proc/self/clear_refs", O_WRONLY);
@@ -160,7 +153,10 @@ int main(int argc, char **argv) {
   close(peak);
   long before = status("VmRSS:");
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
-  (strcmp(argv[2], "toft") == 0 ? on_toft : on_malloc)();
+  if (strcmp(argv[2], "toft") == 0)
+    replay(&m);
+  else
+    replay(NULL);
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
   printf("{\"ns\":%.0f,\"steps\":%zu,\"live_bytes\":%zu,\"peak_bytes\":%ld}\n",
          (double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec), step_count, live_peak,

@@ -298,22 +298,6 @@ static void counted_blocks_do_not_spill(void **state) {
   recycler_end(&r, &c);
 }
 
-static void release_and_go_on(void **state) {
-  (void)state;
-  counted c;
-  toft_recycler r;
-  with_blocks(&r, counted_init(&c), 2, 5000);
-  for (int round = 0; round < 20; round++) {
-    for (int i = 0; i < 2000; i++) assert_non_null(toft_recycler_alloc(&r, (size_t)(i % 100), 8));
-    assert_non_null(toft_recycler_alloc(&r, 200000, 8));
-    recycler_end(&r, &c);
-    toft_recycler_release(&r); /* twice is once */
-  }
-  toft_recycler_stats s = toft_recycler_get_stats(&r);
-  assert_int_equal(s.reserved, 0);
-  assert_int_equal(s.blocks + s.idle_blocks, 0);
-}
-
 /* A program that was compiled for another layout gets an error. */
 static void another_layout(void **state) {
   (void)state;
@@ -388,7 +372,6 @@ int main(void) {
       cmocka_unit_test(resize_in_place),
       cmocka_unit_test(a_shrink_cannot_fail),
       cmocka_unit_test(counted_blocks_do_not_spill),
-      cmocka_unit_test(release_and_go_on),
       cmocka_unit_test(another_layout),
 #ifndef _WIN32
       cmocka_unit_test(statistics_read_no_full_block),

@@ -203,6 +203,20 @@ static void released_blocks_are_taken_again(void **state) {
   toft_page_cache_window(window);
 }
 
+static void one_of_many_grows_slowly(void **state) {
+  (void)state;
+  for (int k = 0; k < 4; k++) { /* slabs, then large objects */
+    toft_recycler r;
+    size_t held = toft_account.held, size = k < 2 ? 40 : 40000, before = k % 2 ? 8 << 20 : 0;
+    toft_account.held = before;
+    assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+    for (size_t bytes = 0; bytes < 240000; bytes += size) assert_non_null(toft_recycler_alloc(&r, size, 8));
+    assert_true((toft_recycler_get_stats(&r).reserved > 2 << 20) == (before == 0));
+    toft_recycler_release(&r);
+    toft_account.held += held - before;
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(memory_follows_use),
@@ -212,6 +226,7 @@ int main(void) {
       cmocka_unit_test(the_clock_is_read_rarely),
       cmocka_unit_test(counted_memory_is_no_surplus),
       cmocka_unit_test(released_blocks_are_taken_again),
+      cmocka_unit_test(one_of_many_grows_slowly),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,13 +102,6 @@ static void eight_shards(void **state) {
   trade(&o);
 }
 
-static void two_shards(void **state) {
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
-  (void)state;
-  o.shards = 2;
-  trade(&o);
-}
-
 static void counted_blocks(void **state) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   (void)state;
@@ -212,8 +205,8 @@ static void a_free_does_not_wait(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(eight_shards), cmocka_unit_test(two_shards),        cmocka_unit_test(counted_blocks),
-      cmocka_unit_test(bad_options),  cmocka_unit_test(release_and_go_on), cmocka_unit_test(a_free_does_not_wait),
+      cmocka_unit_test(eight_shards),      cmocka_unit_test(counted_blocks),       cmocka_unit_test(bad_options),
+      cmocka_unit_test(release_and_go_on), cmocka_unit_test(a_free_does_not_wait),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,19 +26,19 @@
  *
  * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it
  * together. On the heap source a recycler with a few objects of one size writes to one page. Larger objects lie in
- * regions: of their own size at first; when more than 512 KiB of them is in use, those up to 1 MiB side by side in
- * regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler keeps idle memory within the
- * allowance of the process, which all recyclers and the cache of pages share: together with what is in use it is the
- * peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to the
- * larger of 4 MiB and an eighth of the peak. A call that frees a slab or a large object returns the surplus to the
- * source when there has been one for 16 milliseconds, after half a second also single pages to the system, and both at
- * once when the surplus exceeds the peak; it reads the clock when more has become idle, else at one call in 16. Memory
- * of options.count is in use until the release. The pages of a recycler on the heap source that no call uses are
- * returned by calls of others (on Linux and Windows): see toft_cache_trim in toft.h. trim and release return memory at
- * once. On a budget or a limited source a block returns with its last object, so that other objects of the limit may
- * have it; what remains are the slabs that size classes allocate from, and large objects' blocks up to 64 KiB. If the
- * limit is around the heap source, at least 7/8 of it serve objects, from 64 KiB on; around other sources a block of
- * any address loses up to 32 KiB. A toft_recycler itself has 1 KiB.
+ * regions: of their own size at first; when more than 512 KiB of them is in use, or 112 KiB if the process holds little
+ * else, those up to 1 MiB side by side in regions of 2 and then 4 MiB, in which they grow in place. A recycler keeps
+ * idle memory within the allowance of the process, which all recyclers and the cache of pages share: together with what
+ * is in use it is the peak of use of the current and the previous half second (toft_page_cache_window), and as much
+ * again, up to the larger of 4 MiB and an eighth of the peak. A call that frees a slab or a large object returns the
+ * surplus to the source when there has been one for 16 milliseconds, after half a second also single pages to the
+ * system, and both at once when the surplus exceeds the peak; it reads the clock when more has become idle, else at one
+ * call in 16. Memory of options.count is in use until the release. The pages of a recycler on the heap source that no
+ * call uses are returned by calls of others (on Linux and Windows): see toft_cache_trim in toft.h. trim and release
+ * return memory at once. On a budget or a limited source a block returns with its last object, so that other objects of
+ * the limit may have it; what remains are the slabs that size classes allocate from, and large objects' blocks up to 64
+ * KiB. If the limit is around the heap source, at least 7/8 of it serve objects, from 64 KiB on; around other sources a
+ * block of any address loses up to 32 KiB. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -241,7 +241,7 @@ TOFT_INLINE unsigned toft_recycler_class_shift(size_t size) {
 
 /* Stores the index of the class of a size, and its bytes. 0: the size has no class here. */
 TOFT_INLINE int toft_recycler_classify(size_t size, size_t *index, size_t *bytes) {
-  if (size - 1 < TOFT_RECYCLER_EXACT_MAX) {
+  if (TOFT_LIKELY(size - 1 < TOFT_RECYCLER_EXACT_MAX)) {
     *bytes = (size + 7) & ~(size_t)7;
     *index = (size - 1) >> 3;
     return 1;
@@ -274,7 +274,7 @@ TOFT_INLINE TOFT_NODISCARD void *toft_recycler_pop(toft_recycler *r, toft_recycl
 /* The fast path; NULL if the slow path is needed, as for size 0, which counts as 1. */
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r TOFT_LIFETIMEBOUND, size_t size, size_t align) {
   size_t k, bytes;
-  if (align > 8) {
+  if (TOFT_UNLIKELY(align > 8)) {
     if (TOFT_UNLIKELY((align & (align - 1)) != 0 || align > TOFT_RECYCLER_ALIGN_MAX)) return NULL;
     size = (size + align - 1) & ~(align - 1);
   }

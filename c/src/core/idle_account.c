@@ -33,6 +33,7 @@ static void toft_account_move(size_t used, size_t idle) { (void)used, (void)idle
 static void toft_account_end(void) {}
 static size_t toft_account_turn(void) { return 0; }
 static int toft_account_exceeds(void) { return 0; }
+static size_t toft_account_held(void) { return SIZE_MAX; }
 static int toft_account_check(size_t *surplus) { return *surplus = 0, TOFT_SURPLUS_NONE; }
 static void toft_purgeable_add(toft_purgeable *b) { (void)b; }
 static void toft_purgeable_remove(toft_purgeable *b) { (void)b; }
@@ -104,6 +105,8 @@ static size_t toft_account_sum(const size_t *sum) { return toft_account_value(TO
 static size_t toft_account_idle(void) {
   return toft_account_value(TOFT_LOAD(&toft_account.held) - TOFT_LOAD(&toft_account.used));
 }
+
+static size_t toft_account_held(void) { return toft_account_sum(&toft_account.held); }
 
 /* Whether a surplus was found. */
 static int toft_account_exceeds(void) { return TOFT_LOAD(&toft_account.surplus_since) != 0; }

@@ -235,7 +235,7 @@ static size_t toft_recycler_region_size(const toft_recycler *r, size_t count, si
     while (step < bytes / 16) step *= 2;
     return toft_round(*least, step);
   }
-  if (r->region_used + bytes > TOFT_RECYCLER_REGION_FEW)
+  if (r->region_used + bytes > toft_recycler_huge_from(r, TOFT_RECYCLER_REGION_FEW))
     return r->region_bytes < 4 * TOFT_RECYCLER_REGION_SOME - TOFT_MIB ? TOFT_RECYCLER_REGION_SOME
                                                                       : TOFT_RECYCLER_REGION_MAX;
   while (size < *least) size *= 2;

@@ -58,7 +58,7 @@ static const uint8_t toft_malloc_classes[] = {1,
                                               TOFT_EIGHTHS(TOFT_SIXTEEN_ENTRIES, 48)};
 TOFT_STATIC_ASSERT(malloc_classes, sizeof toft_malloc_classes == TOFT_RECYCLER_CLASS_MAX / 16 + 1);
 
-static void *toft_malloc_alloc_at(void *m, size_t size, uintptr_t site) {
+TOFT_INLINE void *toft_malloc_alloc_at(void *m, size_t size, uintptr_t site) {
   toft_recycler *r = toft_malloc_recycler(m);
   if (TOFT_LIKELY(size <= TOFT_RECYCLER_CLASS_MAX)) {
     toft_recycler_slab *d = r->current[toft_malloc_classes[(size + 15) / 16]];
@@ -75,7 +75,7 @@ static void *toft_malloc_calloc_at(void *m, size_t count, size_t size, uintptr_t
   return p;
 }
 
-static void toft_malloc_free_at(void *m, void *p, uintptr_t site) {
+TOFT_INLINE void toft_malloc_free_at(void *m, void *p, uintptr_t site) {
   toft_recycler *r = toft_malloc_recycler(m);
   if (TOFT_LIKELY(((uintptr_t)p & r->object_mask) != 0))
     toft_recycler_push(r, p);

@@ -22,6 +22,7 @@
 #define TOFT_RECYCLER_SEGMENT_MAX (2 * TOFT_MIB)
 #define TOFT_RECYCLER_SEGMENT_LIMITED TOFT_MIB  /* a smaller one returns sooner */
 #define TOFT_RECYCLER_HUGE_MIN (448 * TOFT_KIB) /* with this much the next segment from the heap is a huge page */
+#define TOFT_RECYCLER_HUGE_FIRST (112 * TOFT_KIB)
 #define TOFT_RECYCLER_SEGMENT_HEAD ((size_t)192)
 #define TOFT_RECYCLER_UNITS 64 /* of a segment */
 
@@ -349,6 +350,11 @@ static void toft_recycler_segment_init(toft_recycler *r, unsigned char *base, si
   toft_recycler_begin_block(r, &s->purgeable, size, toft_recycler_idle_bytes(s, s->free), toft_recycler_segment_purge);
 }
 
+/* The bytes with which the next block is a huge page: `most`, or less where r holds about all that the process does. */
+static size_t toft_recycler_huge_from(const toft_recycler *r, size_t most) {
+  return r->source == &toft_heap_source && toft_account_held() <= 2 * r->reserved ? TOFT_RECYCLER_HUGE_FIRST : most;
+}
+
 /* Takes a segment, by preference of at least half as many bytes as there are; below a limit on the heap down to `pages`
  * pages. 0: the source refuses. */
 static int toft_recycler_segment_take(toft_recycler *r, unsigned pages) {
@@ -357,7 +363,8 @@ static int toft_recycler_segment_take(toft_recycler *r, unsigned pages) {
   unsigned char *base;
   size_t most = r->shares_limit ? TOFT_RECYCLER_SEGMENT_LIMITED : TOFT_RECYCLER_SEGMENT_MAX;
   while (2 * size <= r->page_bytes && size < most) size *= 2;
-  if (r->source == &toft_heap_source && r->page_bytes >= TOFT_RECYCLER_HUGE_MIN) size = TOFT_RECYCLER_SEGMENT_MAX;
+  if (r->source == &toft_heap_source && r->page_bytes >= toft_recycler_huge_from(r, TOFT_RECYCLER_HUGE_MIN))
+    size = TOFT_RECYCLER_SEGMENT_MAX;
   base = toft_recycler_take_down_to(r, &size, least, toft_recycler_take_segment);
   if (base == NULL) return 0;
   toft_recycler_segment_init(r, base, size, toft_recycler_is_unit(r, size), 0);

@@ -133,8 +133,6 @@ static toft_recycler_slab *toft_recycler_slab_take(toft_recycler *r, size_t k, u
   return d;
 }
 
-/* ---- the first slab of a recycler is by preference one of the same class that another one has left ---- */
-
 /* The only slab of a unit, which returns to the heap with it, becomes as a new one. */
 static void toft_recycler_leave_slab(const toft_recycler *r) {
   toft_recycler_segment *s = r->segments;
