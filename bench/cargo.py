@@ -78,7 +78,7 @@ def vendor(bench, name):
     if not os.path.exists(sources) or not filecmp.cmp(wanted, fetched, shallow=False):
         if not shutil.which("cargo"):
             return None, "cargo is not installed"
-        shutil.rmtree(place, ignore_errors=True)  # also what was built of other versions
+        shutil.rmtree(place, ignore_errors=True)  # also builds of other versions
         os.makedirs(place)
         shutil.copy(wanted, fetched)
         done = subprocess.run(["cargo", "vendor", "--quiet", "vendor"], cwd=place, capture_output=True, text=True)

@@ -45,7 +45,7 @@ def compiled(bench, name, on_toft, sources, *flags):
 
 
 def chibicc(bench, on_toft, checkout, text):
-    """The command, and what it writes."""
+    """The command, and its output."""
     folder, include = os.path.join(bench.build, "w6", "chibicc"), "-I" + os.path.join(checkout, "include")
     os.makedirs(folder, exist_ok=True)
     names = [f for f in os.listdir(checkout) if f.endswith(".c")]
@@ -95,7 +95,7 @@ def first(bench, language):
 
 
 def build(bench):
-    """{name: {contender: (the command, what is preloaded)}}"""
+    """{name: {contender: (the command, the preloaded library or None)}}"""
     os.makedirs(os.path.join(bench.build, "w6"), exist_ok=True)
 
     def beside(on_malloc, on_toft, arena=None):

@@ -1,5 +1,5 @@
-/* malloc and its relatives in one arena for each thread, which frees nothing: preloaded, a program's rewrite on an arena that
- * lasts as long as its process. x86-64 and others whose words have 8 bytes.
+/* malloc and its relatives in one arena for each thread, which frees nothing. Preloaded, it is the rewrite of a program
+ * on an arena of its process. For words of 8 bytes.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <errno.h>
 #include <stdint.h>
@@ -33,7 +33,7 @@ static void *bytes(size_t size, size_t align) {
   return p;
 }
 
-/* An object has its size in the word before it, and ends where the next one's word begins. */
+/* The word before an object is its size. An object ends where the word of the next one begins. */
 static size_t taken(size_t size) { return (size + HEADER + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
 
 static size_t size_of(const void *p) { return ((const size_t *)p)[-1]; }

@@ -261,8 +261,64 @@ static void large_objects_without_regions(void **state) {
   counted_all_back(&c);
 }
 
+/* One object in eleven stays: the memory between them is filled again, and does not grow. */
+static void holes_are_filled(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  static void *p[20000];
+  size_t stays = 0, before = 0;
+  recycler_on(&r, counted_init(&c));
+  for (size_t round = 0; round < rounds_of(200); round++) {
+    for (size_t i = 0; i < 20000; i++) p[i] = toft_recycler_alloc(&r, 48, 8);
+    for (size_t i = 0; i < 20000; i++) {
+      if (round == 0 && i % 11 == 0)
+        stays++;
+      else
+        toft_recycler_free(&r, p[i], 48);
+    }
+    if (round == 0) {
+      toft_recycler_stats s = toft_recycler_get_stats(&r);
+      assert_int_equal(s.used, stays * 48);
+      assert_true(s.pinned > 8 * s.used);
+    }
+    if (round == 1) before = c.bytes;
+  }
+  assert_true(c.bytes <= before); /* time may give blocks back */
+  assert_true(c.bytes < 20000 * 48 * 3);
+  recycler_end(&r, &c);
+}
+
+/* Holes that are too narrow for one request are there for the next. */
+static void narrow_holes_wait(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  static void *p[40000];
+  recycler_on(&r, counted_init(&c));
+  for (size_t i = 0; i < 40000; i++) p[i] = toft_recycler_alloc(&r, 16, 8);
+  for (size_t i = 0; i < 40000; i += 2) toft_recycler_free(&r, p[i], 16);
+  for (int round = 0; round < 100; round++) { /* none fits between those that stay */
+    void *wide[20];
+    for (int i = 0; i < 20; i++) wide[i] = toft_recycler_alloc(&r, (size_t)(24 + 8 * i), 8);
+    for (int i = 0; i < 20; i++) toft_recycler_free(&r, wide[i], (size_t)(24 + 8 * i));
+  }
+  size_t before = c.bytes;
+  for (size_t i = 0; i < 40000; i += 2) {
+    p[i] = toft_recycler_alloc(&r, 16, 8);
+    assert_non_null(p[i]);
+    if (i % 200 == 0) assert_non_null(toft_recycler_alloc(&r, 24, 8)); /* in between, something wider */
+  }
+  assert_true(c.bytes <= before + 65536);
+  for (size_t i = 0; i < 40000; i++) toft_recycler_free(&r, p[i], 16);
+  assert_int_equal(toft_recycler_get_stats(&r).used, 200 * 24);
+  recycler_end(&r, &c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(holes_are_filled),
+      cmocka_unit_test(narrow_holes_wait),
       cmocka_unit_test(freed_objects_are_reused_first),
       cmocka_unit_test(random_replacement_stays_dense),
       cmocka_unit_test(parts_of_a_unit),

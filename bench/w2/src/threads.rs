@@ -25,7 +25,7 @@ fn batch() -> Batch {
     batch_of(BATCH, layout_of)
 }
 
-/// Each thread has its own arena.
+/// An arena for each thread.
 fn apart<A: Contender, const THREADS: usize>(repetitions: usize, _place: &mut Vec<*mut u8>) -> Outcome {
     race(THREADS, |start, done| {
         let mut place = Vec::new();

@@ -248,7 +248,8 @@ static toft_recycler_region *toft_recycler_region_take(toft_recycler *r, size_t 
   unsigned char *base = toft_recycler_take_down_to(r, &size, least, toft_recycler_take), *pages;
   toft_recycler_region *g;
   if (base == NULL) return NULL;
-  int is_whole = toft_recycler_counted(r, size) == 0 && size >= TOFT_HUGE_PAGE && (uintptr_t)base % TOFT_HUGE_PAGE == 0;
+  int is_whole = r->on_heap && toft_recycler_counted(r, size) == 0 && size >= TOFT_HUGE_PAGE &&
+                 (uintptr_t)base % TOFT_HUGE_PAGE == 0;
   int is_small = is_whole && toft_recycler_is_shared(count) && toft_fresh_begin(base, size); /* before other touches */
   total = size / TOFT_RECYCLER_PAGE;                                                         /* at most */
   g = (toft_recycler_region *)(void *)(base + toft_pad(base, 64));
