@@ -3,7 +3,7 @@
 A row is {"workload", "case", "contender", "language", "unit", "median", "min", "max", "rounds", "n", "verified"}, with the key of
 its group where a workload has groups, "aside" if it is compared with nothing, and "values", those of the rounds, if the
 contenders of a case took turns in each round: the ratio of two of them then has an interval. Names of Toft's contenders begin with
-"toft", those of floors with "floor". A module of a workload has GROUP, the key of its groups or None, and may have
+"toft", those of floors with "floor". A module of a workload has TITLE, GROUP, the key of its groups or None, and may have
 
     EXTRAS            further fields of rows, which are printed, and their units
     RECORDED          how many groups history.jsonl gets, the first ones; all by default
@@ -21,6 +21,7 @@ import typing
 
 from figures import number, plain, ratio, verdict
 
+NAMES = ["W%d" % n for n in range(1, 8)]
 ABREAST = 7  # contenders in a table of all
 LOSSES = 8  # at most, in a mark
 

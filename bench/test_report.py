@@ -215,14 +215,6 @@ class Report(unittest.TestCase):
         row = next(row for _, row in self.page.tables["summary"] if row[0].startswith(ABSENT))
         self.assertIn("make bench WORKLOAD=" + ABSENT, row[1])
 
-    def test_what_the_originals_published_is_there(self):
-        shown = [row[0] for _, row in self.page.tables["published"]]
-        sys.path.insert(0, HERE)
-        from published import PUBLISHED
-        for _, _, lines, _ in PUBLISHED.values():
-            for what, _ in lines:
-                self.assertIn(what, shown)
-
     def test_names_are_not_taken_for_markup(self):
         self.assertIn("a machine &lt;of&gt; iron &amp; co", self.source)
 

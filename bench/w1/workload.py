@@ -10,9 +10,8 @@ import sys
 import cargo
 import litter
 import mallocs
-from figures import ratio
 from native import Builder, Stamp, version
-from table import Table, against, ahead
+from table import against, ahead
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MALLOCS = ("glibc", "gperftools", "mimalloc", "jemalloc")  # that the program itself runs under
@@ -22,6 +21,7 @@ LITTERED_OBJECTS = "1000000"  # of the row fresh: fewer than the free places of 
 SENSIBLE = os.environ.get("LIBSENSIBLE", "libsensible")
 SENSIBLE_ARENA = os.path.join(SENSIBLE, "sensible-allocators", "sensible-arena")
 
+TITLE = "region, C"
 GROUP = "malloc"
 EXTRAS = {"peak_bytes": "B"}
 RECORDED = 1
@@ -113,22 +113,6 @@ def rows(bench):
         n = next(r["n"] for r in found if r["case"] == "fresh")
         objects = ["--objects", str(n)]  # the same for all
     return found
-
-
-def here(rows_):
-    """Toft's results next to those that the original published, in the order of published.py."""
-    tables = {m: Table([r for r in rows_ if r["malloc"] == m]) for m in MALLOCS}
-
-    def times(case, other):
-        return " / ".join(ratio(t.median(other, "malloc"), t.median(case, "toft")) for t in tables.values())
-
-    def per_us(malloc, case, contender):
-        value = tables[malloc].median(case, contender)
-        return "%.0f" % (1e3 / value) if value else "-"
-
-    return [times("fresh", "fresh"), times("reused", "fresh"), times("free", "free"),
-            per_us("glibc", "fresh", "toft") + " / " + per_us("glibc", "reused", "toft"),
-            per_us("glibc", "fresh", "malloc") + " / " + per_us("mimalloc", "fresh", "malloc")]
 
 
 def all_marks(tables):

@@ -6,9 +6,8 @@ import os
 import re
 
 from cargo import Program
-from figures import number
 from native import version
-from table import Table, against, ahead, is_rival
+from table import against, ahead, is_rival
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -20,6 +19,7 @@ WITH = {"bumpalo-herd": "bumpalo-herd"}  # comes with another's feature
 HEAPS = ["malloc", "mimalloc", "jemalloc", "snmalloc"]
 PROGRAM = Program("W2", "w2", HERE, RIVALS)
 
+TITLE = "frames, Rust"
 GROUP = None
 EXTRAS = {"bytes": "B", "waste": "", "faults": "", "slowest": "ns"}
 
@@ -30,7 +30,7 @@ def compilers(bench):
 
 def build(bench):
     PROGRAM.build(bench)
-    bench.left_out["framealloc"] = "it is not in the registry; the first table has its published numbers"
+    bench.left_out["framealloc"] = "it is not in the registry"
 
 
 def rows(bench):
@@ -40,30 +40,6 @@ def rows(bench):
         if name in have:
             row["version"] = have[name]
     return found
-
-
-def here(rows_):
-    """Toft's results next to those that the original published."""
-    t = Table(rows_)
-
-    def times(case, operations, *contenders, unit=1):
-        return " / ".join(number(value and value * operations / unit)
-                          for value in (t.median(case, c) for c in contenders))
-
-    trio = ("toft", "bumpalo", "malloc")
-    waste = [t.row.get(("aligned layouts", c), {}).get("waste") for c in trio]
-    return [
-        times("64 B", 1, *trio, "Box") + " ns",
-        times("64 KB", 1, "toft", "bumpalo") + " ns",
-        " / ".join([times("batch", 1000, "toft"), times("slice", 1, "toft"), times("arrays", 125, "toft"),
-                    times("batch", 1000, "malloc")]) + " ns",
-        times("physics", 800, *trio) + " ns",
-        times("particles 48", 50_000, *trio, unit=1e3) + " us",
-        times("UI", 200, *trio) + " ns",
-        " / ".join(times("1 thread", 1, c) + " ... " + times("16 threads", 1, c) for c in ("toft", "malloc")) + " ns",
-        times("aligned layouts", 996, *trio) + " ns",
-        " / ".join("-" if w is None else "%.1f" % (100 * w) for w in waste) + " %",
-    ]
 
 
 def all_marks(tables):

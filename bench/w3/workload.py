@@ -10,9 +10,8 @@ import subprocess
 import sys
 import time
 
-from figures import number
 from native import version
-from table import Table, against, ahead, is_ours
+from table import against, ahead, is_ours
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -159,16 +158,9 @@ def rows(bench):
 
 # ---- tables ----
 
+TITLE = "lease, Go"
 GROUP = None
 EXTRAS = {"allocs": "", "bytes": "B", "p10": "ns", "p90": "ns"}
-
-
-def here(rows_):
-    """Toft's numbers beside those the original published, measured as it did: untyped, with defer."""
-    t = Table(rows_)
-    return ["%s / %s ns (cgoparam %s)" % tuple(number(t.median(case, c)) for case, c in (
-        (batch + " defer", "toft untyped"), (batch, "raw cgo"), (batch + " defer", "cgoparam")))
-            for batch in ("small", "multi")]
 
 
 # (what, case, contender, the limit in times of sync.Pool's Get and Put in the same case)

@@ -29,6 +29,7 @@ def rows(bench):
     return [row for language in LANGUAGES for row in language.rows(bench)]
 
 
+TITLE = "indexed pools, Julia"
 GROUP = "language"
 EXTRAS = {"allocs": "", "gc_ns": "ns", "held": "B"}
 
@@ -38,27 +39,6 @@ def kinds(t, case):
     language = next(one for one in LANGUAGES if one.LANGUAGE == t.group)
     found = dict.fromkeys((t.best(case, is_ours)[1], language.default(case)))
     return [c for c in found if (case, c) in t.row]
-
-
-def here(rows_):
-    """Toft's results next to those that the original published, including minima."""
-    found = {(r["case"], r["contender"]): r["min"] for r in rows_ if r["language"] == "Julia"}
-    large = next((n for n in (100000, 10000) if ("list p1 %d" % n, "toft fixed") in found), None)
-    if large is None:
-        return None
-    note = "" if large == 100000 else " (of 10,000)"
-
-    def line(case, *contenders):
-        values = [found.get(("%s %d" % (case, large), who)) for who in contenders]
-        return " / ".join("%.3g" % (v / 1e6) if v else "-" for v in values) + " ms" + note
-    lists = ("heap nodes", "toft fixed", "toft columns fixed", "toft free list fixed")
-    return [line("list p1", *lists), line("list p100", *lists),
-            line("stack p10", "DataStructures", "toft fixed"),
-            line("queue p10", "DataStructures", "toft fixed", "toft growing"),
-            line("set", "Set", "AVLTrees AVLSet", "heap tree", "toft fixed", "toft free list fixed",
-                 "toft columns fixed"),
-            line("dict p1", "Dict", "heap tree", "toft free list fixed", "toft columns fixed"),
-            line("dict p100", "Dict", "heap tree", "toft columns fixed", "toft fixed")]
 
 
 def all_marks(tables):

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 from native import Builder, Stamp, output_of, version
-from table import Table, against, ahead
+from table import against, ahead
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -165,6 +165,7 @@ def rows(bench):
 
 # ---- tables ----
 
+TITLE = "recycler, C++"
 GROUP = "build"
 EXTRAS = {"peak_bytes": "B", "rss_bytes": "B", "live_bytes": "B"}
 RECORDED = 1
@@ -173,22 +174,6 @@ RECORDED = 1
 def may_rival(contender, rival):
     """Contenders that threads may share are compared with each other."""
     return contender not in THREADS or rival in THREADS
-
-
-def here(rows_):
-    """Toft's results next to those that the original published: the first build, ms."""
-    t = Table([r for r in rows_ if r["build"] == rows_[0]["build"]])
-
-    def ms(case, c, elements):
-        value = t.median(case, c)
-        return "%.3g" % (value * elements / 1e6) if value else "-"
-
-    answer = []
-    for case, elements in (("B1", 1000000), ("B2", 100000)):
-        toft, model, new, pool, mono = (ms(case, c, elements) for c in (
-            "toft", "ArenaMR", "new_delete", "std pool", "std monotonic"))
-        answer += ["toft %s ms (ArenaMR %s)" % (toft, model), new + " ms", pool + " ms", mono + " ms, released"]
-    return answer
 
 
 def all_marks(tables):

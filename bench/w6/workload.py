@@ -12,6 +12,7 @@ from program_rows import CLEARLY, compilers, programs, programs_of, within  # no
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import once  # noqa: E402
 
+TITLE = "documents"
 GROUP = None
 EXTRAS = dict(program_rows.EXTRAS, user="ns", system="ns", **{"least system": "ns", "most system": "ns"})
 
@@ -28,10 +29,6 @@ def build(bench):
 def rows(bench):
     runs_once = not bench.littered and bench.only not in ("documents", "plugin")
     return program_rows.rows("W6", bench.w6, bench) + (once.rows(bench) if runs_once else [])
-
-
-def here(_):
-    return []
 
 
 def all_marks(tables):

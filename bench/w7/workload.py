@@ -9,6 +9,7 @@ import program_rows
 from program_rows import EXTRAS, compilers, programs, programs_of, within  # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+TITLE = "programs through their allocator hooks"
 GROUP = None
 ADAPTER_LINES = 30  # at most, in each program
 TIME, PEAK, WON = 1.02, 1.05, 8  # the marks: of the best malloc; in how many programs Toft is ahead
@@ -109,10 +110,6 @@ def rows(bench):
 
 
 # ---- marks ----
-
-def here(_):
-    return []
-
 
 def all_marks(tables):
     t, = tables

@@ -61,11 +61,13 @@ static void *make_object(toft_arena *a, size_t size) {
   return p;
 }
 
-/* In the arena's block, as inline code is in a rewrite. NULL: it has no room, or the size needs a header. */
+/* In the arena's block, as inline code is in a rewrite. NULL: it has no room. */
 static void *make_inline(toft_arena *a, size_t size) {
-  unsigned char *p = a->cursor + (-(uintptr_t)a->cursor & (UNIT - 1));
+  size_t pad = -(uintptr_t)a->cursor & (UNIT - 1), left = (size_t)(a->limit - a->cursor);
+  unsigned char *p = a->cursor + pad;
+  if (UNLIKELY(size > SMALL)) return size < left && left - size >= pad + HEADER + UNIT ? make_object(a, size) : NULL;
   size_t taken = rounded(size);
-  if (UNLIKELY(size > SMALL || a->limit < p || (size_t)(a->limit - p) < taken)) return NULL;
+  if (UNLIKELY(left < pad + taken)) return NULL;
   a->cursor = p + taken;
   *entry_of(p) = (unsigned char)(taken / UNIT);
   return p;
