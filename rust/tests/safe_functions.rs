@@ -16,6 +16,7 @@ const PRIVATE: &[&str] = &[
     "threads/lease/slots.rs",
     "provider/",
     "base/os.rs",
+    "system/first_touch.rs",
     "system/page_cache.rs",
     "recycler/checked.rs",
     "recycler/checked_omitted.rs",
