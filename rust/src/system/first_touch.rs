@@ -13,6 +13,7 @@ const SLOW: Duration = Duration::from_millis(1); // for a huge page
 const LEAST: usize = 8 * HUGE_PAGE; // bytes in small pages after a slow one; doubled by each, up to
 const MOST: usize = 64 * HUGE_PAGE; // this
 const POPULATED: usize = 16 * HUGE_PAGE; // bytes mapped before small pages are made present
+const PART: usize = 8; // times `small` bytes have small pages where a part of them may be written
 
 /// A change that another thread overwrites does no harm.
 struct Policy {
@@ -20,6 +21,7 @@ struct Policy {
     small: AtomicUsize,  // bytes that have small pages next
     after: AtomicUsize,  // `small` after the last slow touch; 0 after a fast one
     refused: AtomicBool, // the system makes no pages present
+    in_part: AtomicBool, // `map_in_part` has preferred small pages
 }
 
 static POLICY: Policy = Policy::new();
@@ -27,7 +29,7 @@ static POLICY: Policy = Policy::new();
 impl Policy {
     const fn new() -> Policy {
         let [mapped, small, after] = [const { AtomicUsize::new(0) }; 3];
-        Policy { mapped, small, after, refused: AtomicBool::new(false) }
+        Policy { mapped, small, after, refused: AtomicBool::new(false), in_part: AtomicBool::new(false) }
     }
 
     /// After the first touch of a huge page.
@@ -39,10 +41,22 @@ impl Policy {
 
     /// The bytes mapped with the next huge page, and those that have small pages next.
     fn next(&self) -> (usize, usize) {
-        let mapped = self.mapped.fetch_add(HUGE_PAGE, Relaxed) + HUGE_PAGE;
+        (self.mapped.fetch_add(HUGE_PAGE, Relaxed) + HUGE_PAGE, self.take_small(HUGE_PAGE))
+    }
+
+    fn take_small(&self, bytes: usize) -> usize {
         let small = self.small.load(Relaxed);
-        self.small.store(small.saturating_sub(HUGE_PAGE), Relaxed);
-        (mapped, small)
+        self.small.store(small.saturating_sub(bytes), Relaxed);
+        small
+    }
+
+    /// # Safety
+    /// A new huge page, which is writable.
+    unsafe fn touch(&self, p: NonNull<u8>) {
+        let began = Instant::now();
+        // SAFETY: the contract.
+        unsafe { p.as_ptr().write_volatile(0) };
+        self.measured(began.elapsed());
     }
 }
 
@@ -51,14 +65,11 @@ pub fn map() -> Option<NonNull<u8>> {
     let (mapped, small) = POLICY.next();
     let is_huge = small == 0 && mapped > HUGE_PAGE; // with this one
     let p = os::map(HUGE_PAGE, is_huge)?;
-    if is_huge {
-        let began = Instant::now();
-        // SAFETY: a new mapping, which is writable.
-        unsafe { p.as_ptr().write_volatile(0) };
-        POLICY.measured(began.elapsed());
-    }
-    // SAFETY: the new mapping.
+    // SAFETY: the new mapping, which is writable.
     unsafe {
+        if is_huge {
+            POLICY.touch(p);
+        }
         if small != 0 {
             os::advise(p, HUGE_PAGE, os::SMALL_PAGES);
         }
@@ -71,6 +82,34 @@ pub fn map() -> Option<NonNull<u8>> {
         }
     }
     Some(p)
+}
+
+/// Maps huge pages of which a part may be written, as a recycler's regions: small pages then cost less where huge ones are slow.
+pub fn map_in_part(size: usize) -> Option<NonNull<u8>> {
+    let p = os::map(size, true)?;
+    for at in (0..size / HUGE_PAGE).map(|page| page * HUGE_PAGE) {
+        // SAFETY: within the new mapping.
+        unsafe {
+            let page = p.add(at);
+            if POLICY.take_small(HUGE_PAGE / PART) == 0 {
+                POLICY.touch(page);
+            } else {
+                POLICY.in_part.store(os::advise(page, HUGE_PAGE, os::SMALL_PAGES), Relaxed);
+            }
+        }
+    }
+    Some(p)
+}
+
+/// Before pages of [`map_in_part`] serve others: those may be written as a whole.
+///
+/// # Safety
+/// The pages are the caller's.
+pub unsafe fn end_part(p: NonNull<u8>, size: usize) {
+    if POLICY.in_part.load(Relaxed) {
+        // SAFETY: the contract.
+        unsafe { os::advise(p, size, os::HUGE_PAGES) };
+    }
 }
 
 #[cfg(test)]
@@ -88,5 +127,8 @@ mod tests {
         }
         policy.measured(SLOW);
         assert_eq!(policy.next(), (12 * HUGE_PAGE, 0));
+        policy.measured(2 * SLOW);
+        (0..8 * PART).for_each(|_| assert_ne!(policy.take_small(HUGE_PAGE / PART), 0));
+        assert_eq!(policy.take_small(HUGE_PAGE / PART), 0);
     }
 }

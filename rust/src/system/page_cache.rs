@@ -316,17 +316,26 @@ fn pointer(start: usize) -> NonNull<u8> {
 // ---- the operations ----
 
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
-use super::first_touch::map as map_pair;
+use super::first_touch;
 #[cfg(not(all(any(target_os = "linux", target_os = "android"), not(miri))))]
-fn map_pair() -> Option<NonNull<u8>> {
-    os::map(os::HUGE_PAGE, true)
+mod first_touch {
+    pub fn map() -> Option<super::NonNull<u8>> {
+        map_in_part(super::os::HUGE_PAGE)
+    }
+    pub fn map_in_part(size: usize) -> Option<super::NonNull<u8>> {
+        super::os::map(size, true)
+    }
+    pub unsafe fn end_part(_: super::NonNull<u8>, _: usize) {}
 }
+/// Sizes of a recycler's regions, and of merged blocks.
+const IN_PART: [usize; 2] = [os::HUGE_PAGE, 2 * os::HUGE_PAGE];
 
 /// Maps pages. With half a huge page the other half is mapped too, and goes to the cache.
 #[cold]
 fn map(size: usize) -> Option<NonNull<u8>> {
-    let pair = if os::SPLITS && size == HALF && limit() >= HALF { map_pair() } else { None };
-    let p = pair.or_else(|| os::map(size, true))?;
+    let pair = if os::SPLITS && size == HALF && limit() >= HALF { first_touch::map() } else { None };
+    let map_whole = || if IN_PART.contains(&size) { first_touch::map_in_part(size) } else { os::map(size, true) };
+    let p = pair.or_else(map_whole)?;
     let other = pair.map(|p| p.as_ptr().expose_provenance() + HALF);
     let mut kept = false;
     if let Some(locked) = lock() {
@@ -364,6 +373,10 @@ pub(crate) fn take(size: usize) -> Option<NonNull<u8>> {
 pub(crate) unsafe fn put(p: NonNull<u8>, size: usize) {
     let size = whole_pages(size);
     if limit() >= size {
+        if IN_PART.contains(&size) {
+            // SAFETY: the caller's contract.
+            unsafe { first_touch::end_part(p, size) };
+        }
         if let Some(locked) = lock() {
             let kept = locked.table.insert(p.as_ptr().expose_provenance(), size);
             locked.table.count_use(0, 0);
