@@ -61,7 +61,7 @@ impl Policy {
 }
 
 /// Maps a huge page that blocks of a growing arena will probably fill.
-pub fn map() -> Option<NonNull<u8>> {
+pub(super) fn map() -> Option<NonNull<u8>> {
     let (mapped, small) = POLICY.next();
     let is_huge = small == 0 && mapped > HUGE_PAGE; // with this one
     let p = os::map(HUGE_PAGE, is_huge)?;
@@ -85,7 +85,7 @@ pub fn map() -> Option<NonNull<u8>> {
 }
 
 /// Maps huge pages of which a part may be written, as a recycler's regions: small pages then cost less where huge ones are slow.
-pub fn map_in_part(size: usize) -> Option<NonNull<u8>> {
+pub(super) fn map_in_part(size: usize) -> Option<NonNull<u8>> {
     let p = os::map(size, true)?;
     for at in (0..size / HUGE_PAGE).map(|page| page * HUGE_PAGE) {
         // SAFETY: within the new mapping.
@@ -105,7 +105,7 @@ pub fn map_in_part(size: usize) -> Option<NonNull<u8>> {
 ///
 /// # Safety
 /// The pages are the caller's.
-pub unsafe fn end_part(p: NonNull<u8>, size: usize) {
+pub(super) unsafe fn end_part(p: NonNull<u8>, size: usize) {
     if POLICY.in_part.load(Relaxed) {
         // SAFETY: the contract.
         unsafe { os::advise(p, size, os::HUGE_PAGES) };

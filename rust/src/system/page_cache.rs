@@ -319,13 +319,13 @@ fn pointer(start: usize) -> NonNull<u8> {
 use super::first_touch;
 #[cfg(not(all(any(target_os = "linux", target_os = "android"), not(miri))))]
 mod first_touch {
-    pub fn map() -> Option<super::NonNull<u8>> {
+    pub(super) fn map() -> Option<super::NonNull<u8>> {
         map_in_part(super::os::HUGE_PAGE)
     }
-    pub fn map_in_part(size: usize) -> Option<super::NonNull<u8>> {
+    pub(super) fn map_in_part(size: usize) -> Option<super::NonNull<u8>> {
         super::os::map(size, true)
     }
-    pub unsafe fn end_part(_: super::NonNull<u8>, _: usize) {}
+    pub(super) unsafe fn end_part(_: super::NonNull<u8>, _: usize) {}
 }
 /// Sizes of a recycler's regions, and of merged blocks.
 const IN_PART: [usize; 2] = [os::HUGE_PAGE, 2 * os::HUGE_PAGE];
