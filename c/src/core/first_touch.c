@@ -80,7 +80,10 @@ static int toft_fresh_begin(unsigned char *p, size_t size) {
   }
   return some;
 }
+/* Before memory that has small pages somewhere serves others. */
+static void toft_fresh_end(void *p, size_t size) { toft_os_prefer_huge_pages(p, size); }
 #else
+static void toft_fresh_end(void *p, size_t size) { (void)p, (void)size; }
 static int toft_fresh_begin(unsigned char *p, size_t size) { return (void)p, (void)size, 0; }
 static void *toft_fresh_map(void *at) { return at != NULL ? at : toft_os_map(TOFT_HUGE_PAGE, 1); }
 #endif

@@ -206,7 +206,7 @@ static void toft_recycler_region_end(toft_recycler *r, toft_recycler_region *g) 
   for (uint32_t i = 0; i < g->count; i++) free_pages += g->runs[i].count;
   toft_recycler_count(r, free_pages * TOFT_RECYCLER_PAGE - toft_recycler_counted(r, g->size),
                       0 - g->dirty * TOFT_RECYCLER_PAGE);
-  if (g->is_small) toft_os_prefer_huge_pages(g->base, g->size);
+  if (g->is_small) toft_fresh_end(g->base, g->size);
   toft_recycler_put(r, g->base, g->size);
 }
 
