@@ -20,14 +20,14 @@ EXTRAS = dict(program_rows.EXTRAS, user="ns", system="ns", **{"least system": "n
 def build(bench):
     try:
         bench.w6 = [program_rows.example(name).program(os.path.join(bench.build, "w6", name), bench.cc)
-                    for name in ("documents", "plugin") if bench.only in ("", name)]
+                    for name in ("documents", "plugin") if bench.only in ("", "rounds", name)]
         bench.once = once.build(bench)
     except programs.Failure as failure:
         bench.stop("W6: %s" % failure)
 
 
 def rows(bench):
-    runs_once = not bench.littered and bench.only not in ("documents", "plugin")
+    runs_once = not bench.littered and bench.only not in ("rounds", "documents", "plugin")
     return program_rows.rows("W6", bench.w6, bench) + (once.rows(bench) if runs_once else [])
 
 
