@@ -471,6 +471,7 @@ static int toft_region_bring_back_page(toft_region_control *c, size_t page) {
   TOFT_ASSERT(is != NULL);
   if (toft_region_compare_bytes(p, is, TOFT_SAVED_PAGE) == 0) return 0;
   memcpy(p, is, TOFT_SAVED_PAGE);
+  TOFT_ASSERT(toft_region_compare_bytes(p, is, TOFT_SAVED_PAGE) == 0);
   return 1;
 }
 
