@@ -77,7 +77,7 @@ def rows_of(workload, name, case, program, bench):
 def rows(workload, all_programs, bench):
     found = []
     try:
-        for program in (p for p in all_programs if bench.only in ("", p.name)):
+        for program in (p for p in all_programs if bench.only in ("", "rounds", p.name)):
             for case in program.cases:
                 name = program.name if len(program.cases) == 1 else "%s %s" % (program.name, case.name)
                 print("bench: %s, %s" % (workload, name), file=sys.stderr)
