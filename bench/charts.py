@@ -69,33 +69,3 @@ def standings(name, title, all_):
     scale(axes.xaxis, [s.share for s in all_])
     axes.set_xlabel("\u2190 faster\u2003time / the fastest rival's\u2003slower \u2192")
     return svg(figure, name, title)
-
-
-def history(name, title, lines):
-    """`lines`: the points of each workload, as (commit, date, machine, ratio)."""
-    figure, axes = pyplot.subplots(figsize=(7.5, 3.2))
-    axes.set_yscale("log", base=2)
-    commits = [c for c, _ in sorted({c: date for points in lines.values() for c, date, _, _ in reversed(points)}.items(),
-                                    key=lambda item: item[1])]
-    machines = list(dict.fromkeys(machine for points in lines.values() for _, _, machine, _ in points))
-    markers = dict(zip(machines, "osD^v*XP"))  # checked below: zip would leave the rest out
-    colors = ["#0072b2", "#c44e00", "#007d5c", "#9c3587", "#8a6d00", "#555555", "#c0392b", "#2c3e9e", "#5b8c00", "#00838f"]
-    if len(lines) > len(colors) or len(machines) > len(markers):
-        raise ValueError("the history has more lines or machines than the plot has colours or shapes")
-    for color, (workload, points) in zip(colors, lines.items()):
-        xs, ys = [commits.index(commit) for commit, _, _, _ in points], [ratio for _, _, _, ratio in points]
-        axes.plot(xs, ys, color=color, linewidth=1, label=workload, gid="line-" + workload)
-        for x, y, (_, _, machine, _) in zip(xs, ys, points):
-            axes.plot([x], [y], markers[machine], color=color, markersize=5)
-    axes.axhline(1, color="#333333", linewidth=0.9, zorder=1)
-    axes.set_xticks(range(len(commits)), [c[:7] for c in commits], rotation=45, ha="right")
-    axes.grid(axis="y", color="#e4e4e4", linewidth=0.6)
-    ratios = [ratio for points in lines.values() for _, _, _, ratio in points]
-    scale(axes.yaxis, ratios)
-    axes.set_ylim(min(ratios + [0.5]) / 1.1, max(ratios + [2]) * 1.1)
-    axes.set_ylabel("time / the fastest rival's")
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
-    text = svg(figure, name, title)
-    shapes = {"o": "circle", "s": "square", "D": "diamond", "^": "triangle", "v": "triangle down", "*": "star",
-              "X": "cross", "P": "plus"}
-    return text, {machine: shapes[marker] for machine, marker in markers.items()}

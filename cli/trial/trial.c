@@ -360,7 +360,8 @@ static ALWAYS_INLINE void *resize(void *old, size_t size, const void *ra, const 
   if (p != NULL) return p;
   unsigned char mark = *mark_of(old);
   p = N.realloc(old, size);
-  if (mark != 0 && p != NULL) *mark_of(old) = 0, *mark_of(p) = mark;
+  if (mark != 0 && (p != NULL || size == 0)) *mark_of(old) = 0;
+  if (mark != 0 && p != NULL) *mark_of(p) = mark;
   if (old == NULL && p != NULL) took(p, size, 0, ra, sp);
   return p;
 }

@@ -3,7 +3,7 @@
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::contender::{Batch, Contender, Handle, Pushed};
-use crate::{push_all, push_text};
+use crate::{push_all, push_text, take_by_name};
 use allocator_api2::alloc::Allocator;
 use bumpalo::Bump;
 use std::alloc::Layout;
@@ -40,18 +40,7 @@ impl<const MIN_ALIGN: usize> Handle for &Bump<MIN_ALIGN> {
     fn take<T: 'static>(&mut self) -> *mut T {
         self.alloc_with(MaybeUninit::<T>::uninit).as_mut_ptr()
     }
-    #[inline(always)]
-    fn take_str(&mut self, text: &str) -> *mut u8 {
-        self.alloc_str(text).as_mut_ptr()
-    }
-    #[inline(always)]
-    fn take_layout(&mut self, layout: Layout) -> *mut u8 {
-        self.alloc_layout(layout).as_ptr()
-    }
-    #[inline(always)]
-    fn allocate(&mut self, layout: Layout) -> *mut u8 {
-        Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
-    }
+    take_by_name!(take_layout);
     /// Its own vector requires the default alignment.
     fn push_all(&mut self, count: u64) -> Pushed {
         if MIN_ALIGN == 1 {

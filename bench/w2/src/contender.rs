@@ -150,6 +150,25 @@ pub fn letter(i: u64) -> u8 {
     b'a' + (i % 16) as u8
 }
 
+/// Functions of a `Handle` by methods that several arenas have under one name, but in no trait.
+#[macro_export]
+macro_rules! take_by_name {
+    ($($layout:ident)?) => {
+        #[inline(always)]
+        fn take_str(&mut self, text: &str) -> *mut u8 {
+            self.alloc_str(text).as_mut_ptr()
+        }
+        $(#[inline(always)]
+        fn $layout(&mut self, layout: Layout) -> *mut u8 {
+            self.alloc_layout(layout).as_ptr()
+        })?
+        #[inline(always)]
+        fn allocate(&mut self, layout: Layout) -> *mut u8 {
+            Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
+        }
+    };
+}
+
 /// The body of `push_all`: vectors share their methods, but no trait. `leak`: the one that ends a vector.
 #[macro_export]
 macro_rules! push_all {

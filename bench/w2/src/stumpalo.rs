@@ -4,7 +4,7 @@
 
 use crate::contender::{Batch, Contender, Handle, Pushed};
 use crate::loops::ten;
-use crate::push_all;
+use crate::{push_all, take_by_name};
 use allocator_api2_04::alloc::Allocator;
 use allocator_api2_04::vec::Vec;
 use std::alloc::Layout;
@@ -52,18 +52,7 @@ impl Handle for &Arena {
     fn take<T: 'static>(&mut self) -> *mut T {
         self.alloc_with(MaybeUninit::<T>::uninit).as_mut_ptr()
     }
-    #[inline(always)]
-    fn take_str(&mut self, text: &str) -> *mut u8 {
-        self.alloc_str(text).as_mut_ptr()
-    }
-    #[inline(always)]
-    fn take_layout(&mut self, layout: Layout) -> *mut u8 {
-        self.alloc_layout(layout).as_ptr()
-    }
-    #[inline(always)]
-    fn allocate(&mut self, layout: Layout) -> *mut u8 {
-        Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
-    }
+    take_by_name!(take_layout);
     fn push_all(&mut self, count: u64) -> Pushed {
         push_all!(Vec::new_in(*self), count, leak)
     }

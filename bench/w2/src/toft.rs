@@ -4,7 +4,7 @@
 
 use crate::contender::{Batch, Contender, Handle, Need, Pushed};
 use crate::loops::ten;
-use crate::{push_all, push_text};
+use crate::{push_all, push_text, take_by_name};
 use allocator_api2::alloc::Allocator;
 use std::alloc::Layout;
 use std::ptr;
@@ -51,18 +51,7 @@ impl Handle for &Arena {
     fn take_slice<T: 'static>(&mut self, len: usize) -> *mut T {
         self.alloc_uninit_slice::<T>(len).as_mut_ptr().cast()
     }
-    #[inline(always)]
-    fn take_str(&mut self, text: &str) -> *mut u8 {
-        self.alloc_str(text).as_mut_ptr()
-    }
-    #[inline(always)]
-    fn take_layout(&mut self, layout: Layout) -> *mut u8 {
-        self.alloc_layout(layout).as_ptr()
-    }
-    #[inline(always)]
-    fn allocate(&mut self, layout: Layout) -> *mut u8 {
-        Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
-    }
+    take_by_name!(take_layout);
     fn push_all(&mut self, count: u64) -> Pushed {
         push_all!(self.vec(), count, into_slice)
     }

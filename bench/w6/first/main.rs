@@ -19,12 +19,10 @@ fn sum<'a>(nodes: u64, allocate: impl Fn(Node<'a>) -> &'a Node<'a>) -> u64 {
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let nodes = arguments[1].parse::<u64>().expect("a number of megabytes") * 1_000_000 / 64;
-    let arena = Arena::new();
-    println!(
-        "{}",
-        match arguments[0].as_str() {
-            "toft" => sum(nodes, |node| arena.alloc(node)),
-            _ => sum(nodes, |node| Box::leak(Box::new(node))),
-        }
-    );
+    if arguments[0] == "toft" {
+        let arena = Arena::new();
+        println!("{}", sum(nodes, |node| arena.alloc(node)));
+    } else {
+        println!("{}", sum(nodes, |node| Box::leak(Box::new(node))));
+    }
 }
