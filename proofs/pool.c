@@ -58,12 +58,13 @@ void a_handle_finds_its_slot_only(void) {
 
 void reused_slots_have_new_handles(void) {
   any_pool();
-  toft_handle handle = nondet_u32(), fresh;
-  uint32_t other = nondet_u32();
+  toft_handle handle = nondet_u32(), fresh = 0;
+  uint32_t index, other = nondet_u32();
   assume(toft_pool_contains(&pool, handle) && (handle & 7) != 0);
   assume(toft_pool_contains(&pool, other) && other != handle && (other & 7) != 0);
   (void)toft_pool_remove(&pool, handle);
-  fresh = toft_pool_insert_handle(&pool, 16);
+  index = toft_pool_insert_index(&pool, 16, &fresh);
+  prove(index == (fresh & 7));
   prove(fresh != handle && fresh != other);
   prove(fresh == 0 || toft_pool_contains(&pool, fresh));
   prove(toft_pool_contains(&pool, other) && !toft_pool_contains(&pool, handle));
@@ -72,8 +73,8 @@ void reused_slots_have_new_handles(void) {
 void counts_follow_inserts_and_removes(void) {
   any_pool();
   size_t before = toft_pool_count(&pool);
-  toft_handle handle = toft_pool_insert_handle(&pool, 16);
-  if (handle == 0) return;
+  toft_handle handle = 0;
+  if (toft_pool_insert_index(&pool, 16, &handle) == 0) return;
   prove(toft_pool_count(&pool) == before + 1);
   prove((live_bits[0] >> (handle & 7) & 1) == 1 || pool.not_live == 0);
   (void)toft_pool_remove(&pool, handle);

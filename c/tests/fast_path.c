@@ -2,6 +2,7 @@
  * by hand on a struct of its own. The hot path of both must be the same instructions.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "toft.h"
+#include "toft/pool.h"
 
 typedef struct floor_arena floor_arena;
 struct floor_ops {
@@ -105,3 +106,8 @@ void *floor_range24(floor_arena *a, floor_range *r) {
   return p;
 }
 void *toft_range24(toft_arena *a, toft_range *r) { return toft_range_alloc(a, r, 24); }
+
+/* Pools, which have no floor. */
+void *toft_pooled(toft_pool *pool, toft_handle *h) { return toft_pool_insert(pool, h); }
+void *toft_found(toft_pool *pool, toft_handle h) { return toft_pool_at(pool, h); }
+int toft_removed(toft_pool *pool, toft_handle h) { return toft_pool_remove(pool, h); }

@@ -218,8 +218,10 @@ TOFT_API toft_handle toft_pool_insert_slow(toft_pool *pool);
 #define TOFT_POOL_AHEAD(pool, i, stride, bytes, write) ((void)0)
 #endif
 
-/* Activates a free slot. 0: there is none, nothing changed. `stride` is the pool's, and may be a constant. */
-TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) {
+/* Activates a free slot, stores its handle and returns its index. 0: there is none, nothing changed. The index does not
+ * depend on the key, so that the slot's address is known before the key is loaded. `stride` is the pool's, and may be a
+ * constant. */
+TOFT_INLINE uint32_t toft_pool_insert_index(toft_pool *pool, size_t stride, toft_handle *handle) {
   uint32_t i = pool->free, key, next;
   if (i != 0) {
     key = pool->keys[i];
@@ -229,16 +231,22 @@ TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) 
     pool->keys[i] = key;
     pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);
     pool->not_live--;
-    return key;
+    *handle = key;
+    return i;
   }
-  if (TOFT_UNLIKELY(pool->used >= pool->top)) return toft_pool_insert_slow(pool);
+  if (TOFT_UNLIKELY(pool->used >= pool->top)) {
+    key = toft_pool_insert_slow(pool);
+    if (key != 0) *handle = key;
+    return key & pool->mask;
+  }
   i = pool->used + 1;
   key = pool->keys[i] | i; /* the index bits were 0 */
   pool->used = i;
   pool->keys[i] = key;
   TOFT_POOL_AHEAD(pool, i, stride, 2048, 1);
-  TOFT_ASSUME(key != 0);
-  return key;
+  *handle = key;
+  TOFT_ASSUME(i != 0);
+  return i;
 }
 
 /* Makes a live handle stale and returns its index; 0 if it was stale. The slot is not free yet. */
@@ -300,11 +308,11 @@ TOFT_INLINE void *toft_pool_slot(const toft_pool *pool, uint32_t i) {
 }
 
 TOFT_INLINE void *toft_pool_insert(toft_pool *pool, toft_handle *handle) {
-  toft_handle h = toft_pool_insert_handle(pool, pool->stride);
+  toft_handle ignored;
+  uint32_t i = toft_pool_insert_index(pool, pool->stride, handle != NULL ? handle : &ignored);
   void *slot;
-  if (TOFT_UNLIKELY(h == 0)) return NULL;
-  if (handle != NULL) *handle = h;
-  slot = toft_pool_slot(pool, h & pool->mask);
+  if (TOFT_UNLIKELY(i == 0)) return NULL;
+  slot = toft_pool_slot(pool, i);
   TOFT_ASSUME(slot != NULL);
   return slot;
 }

@@ -182,11 +182,12 @@ class pool {
   handle_type try_emplace(Args &&...args) noexcept(detail::constructs_nothrow<T, Args...>) {
     if constexpr (in_one_step<Args...>) {
       T value = detail::make<T>(std::forward<Args>(args)...);
-      toft_handle h = toft_pool_insert_handle(&pool_, sizeof(T));
-      if (TOFT_UNLIKELY(h == 0)) {
-        if (!initialize(0) || (h = toft_pool_insert_handle(&pool_, sizeof(T))) == 0) return {};
+      toft_handle h;
+      std::uint32_t index = toft_pool_insert_index(&pool_, sizeof(T), &h);
+      if (TOFT_UNLIKELY(index == 0)) {
+        if (!initialize(0) || (index = toft_pool_insert_index(&pool_, sizeof(T), &h)) == 0) return {};
       }
-      ::new (static_cast<void *>(slot(h & pool_.mask))) T(std::move(value));
+      ::new (static_cast<void *>(slot(index))) T(std::move(value));
       return handle_type(h);
     } else {
       std::uint32_t index = toft_pool_take_slot(&pool_);
