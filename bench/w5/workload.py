@@ -185,7 +185,7 @@ def all_marks(tables):
             if t.median(case, floor):
                 yield against("the arena, %s, <= 1.10 x %s; %s" % (who, floor, t.group), t.median(case, "toft_arena"),
                               t.median(case, floor), 1.10)
-        peak = {r["contender"]: r["peak_bytes"] for r in t.all if r["case"] == "oversize memory"}
+        peak = {r["contender"]: r["peak_bytes"] for r in t.all if r["case"] == "oversize memory" and "peak_bytes" in r}
         if "toft" in peak and "boost pool" in peak:  # which frees at once where it can
             yield against("oversize rounds leave at most twice what was live; %s" % t.group, peak["toft"], peak["boost pool"], 2, "B")
     if pools:

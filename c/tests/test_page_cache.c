@@ -163,14 +163,41 @@ static void huge_pages_are_used_where_they_are_cheap(void **state) {
   }
   toft_cache_trim();
 }
+
+/* A region of large objects, where huge pages are slow, prefers them when its pages were freed once. */
+static void pages_that_are_used_again_are_huge(void **state) {
+  enum { OBJECTS = 5, SIZE = 300 << 10 };
+  toft_recycler r;
+  void *p[OBJECTS];
+  (void)state;
+  empty_table();
+  assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+  toft_fresh.small = TOFT_FRESH_MOST;
+  for (int i = 0; i < OBJECTS; i++) assert_non_null(p[i] = toft_recycler_alloc(&r, SIZE, 8));
+  const toft_recycler_region *g = r.regions;
+  if (g->size < TOFT_HUGE_PAGE || is_huge(g->base) < 0) skip();
+  assert_true(g->first_use == g->total && is_huge(g->base) == 0);
+  for (uint32_t freed = 0, pages = (uint32_t)toft_recycler_region_pages(SIZE, 8); freed < g->total; freed += pages) {
+    assert_int_equal(is_huge(g->base), 0);
+    toft_recycler_free(&r, p[OBJECTS - 1], SIZE);
+    assert_non_null(p[OBJECTS - 1] = toft_recycler_alloc(&r, SIZE, 8));
+  }
+  assert_true(g->first_use == 0 && is_huge(g->base) == 1);
+  toft_recycler_release(&r);
+  memset(&toft_fresh, 0, sizeof toft_fresh);
+  toft_cache_trim();
+}
 #endif
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_smallest_range_serves),    cmocka_unit_test(neighbours_join),
+      cmocka_unit_test(the_smallest_range_serves),
+      cmocka_unit_test(neighbours_join),
       cmocka_unit_test(two_windows_are_kept),
 #ifdef MADV_HUGEPAGE
-      cmocka_unit_test(slow_touches_in_a_row_double), cmocka_unit_test(huge_pages_are_used_where_they_are_cheap),
+      cmocka_unit_test(slow_touches_in_a_row_double),
+      cmocka_unit_test(huge_pages_are_used_where_they_are_cheap),
+      cmocka_unit_test(pages_that_are_used_again_are_huge),
 #endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,8 @@
  * a slow one the next mappings have small pages. So has the first mapping of a process, whose end a short program does
  * not reach. Small pages are made present together, which saves faults, once a mapping more or less is a small part of
  * what the process has used; the system may join them into huge pages later. The memory of large objects, of which a
- * part may be written, has huge pages too while they are fast; where they are slow, it has small ones for longer.
+ * part may be written, has huge pages too while they are fast; where they are slow, it has small ones for longer, but
+ * not when it is used again.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_CORE_FIRST_TOUCH_C
 #define TOFT_CORE_FIRST_TOUCH_C
@@ -80,7 +81,7 @@ static int toft_fresh_begin(unsigned char *p, size_t size) {
   }
   return some;
 }
-/* Before memory that has small pages somewhere serves others. */
+/* Before memory that has small pages somewhere is used again. */
 static void toft_fresh_end(void *p, size_t size) { toft_os_prefer_huge_pages(p, size); }
 #else
 static void toft_fresh_end(void *p, size_t size) { (void)p, (void)size; }

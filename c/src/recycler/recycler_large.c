@@ -35,7 +35,8 @@ typedef struct toft_recycler_region {
   uint32_t widest, list;          /* upper bound on the length of a run; its list, or NO_LIST */
   uint32_t total, dirty;          /* pages; free pages that may be resident */
   uint32_t count, least;          /* free runs; pages of the smallest object */
-  int is_small;                   /* the block prefers small pages */
+  uint32_t first_use;             /* pages that are freed before the block, which has small pages, prefers huge ones;
+                                   * 0: it does */
   toft_recycler_free_run runs[1]; /* `count` of them, by address, never adjacent; toft_recycler_runs_max have room */
 } toft_recycler_region;
 
@@ -133,9 +134,15 @@ static uint32_t toft_recycler_run_after(const toft_recycler_region *g, uint32_t 
   return i;
 }
 
+/* Prefers huge pages when as many pages were freed as the region has: it is used again, so that faults come second. */
+static void toft_recycler_region_used(toft_recycler_region *g, uint32_t freed) {
+  g->first_use -= (uint32_t)toft_min(freed, g->first_use);
+  if (g->first_use == 0) toft_fresh_end(g->base, g->size);
+}
+
 /* Frees pages and joins them with adjacent free runs. */
 static void toft_recycler_run_add(toft_recycler *r, toft_recycler_region *g, uint32_t first, uint32_t count) {
-  uint32_t i = toft_recycler_run_after(g, first);
+  uint32_t i = toft_recycler_run_after(g, first), freed = count;
   toft_recycler_free_run *f = &g->runs[i];
   int below = i > 0 && f[-1].first + f[-1].count == first;
   int above = i < g->count && f->first == first + count;
@@ -161,6 +168,7 @@ static void toft_recycler_run_add(toft_recycler *r, toft_recycler_region *g, uin
     f->count = count;
   }
   toft_purgeable_leave(&g->purgeable);
+  if (g->first_use != 0) toft_recycler_region_used(g, freed);
   if (count > g->widest) toft_recycler_region_set_widest(r, g, count);
 }
 
@@ -206,7 +214,7 @@ static void toft_recycler_region_end(toft_recycler *r, toft_recycler_region *g) 
   for (uint32_t i = 0; i < g->count; i++) free_pages += g->runs[i].count;
   toft_recycler_count(r, free_pages * TOFT_RECYCLER_PAGE - toft_recycler_counted(r, g->size),
                       0 - g->dirty * TOFT_RECYCLER_PAGE);
-  if (g->is_small) toft_fresh_end(g->base, g->size);
+  if (g->first_use != 0) toft_fresh_end(g->base, g->size);
   toft_recycler_put(r, g->base, g->size);
 }
 
@@ -258,12 +266,12 @@ static toft_recycler_region *toft_recycler_region_take(toft_recycler *r, size_t 
     g = (toft_recycler_region *)(void *)((unsigned char *)g + r->source_calls % 32 * 64);
   pages = (unsigned char *)(g->runs + toft_recycler_runs_max(count, total)) + TOFT_RECYCLER_FRONT;
   pages += toft_pad(pages, TOFT_RECYCLER_PAGE);
-  g->is_small = is_small;
   g->base = base;
   g->size = size;
   g->pages = pages;
   g->live = 0;
   g->total = g->dirty = (uint32_t)((size_t)(base + size - pages) / TOFT_RECYCLER_PAGE);
+  g->first_use = is_small ? g->total : 0;
   g->count = 1;
   g->least = toft_recycler_is_shared(count)
                  ? 1

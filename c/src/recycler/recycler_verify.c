@@ -147,6 +147,7 @@ static void toft_verify_large(const toft_recycler *r, toft_recycler_region *g, t
     longest = run->count > longest ? run->count : longest;
   }
   TOFT_ASSERT(end <= g->total);
+  TOFT_ASSERT(g->first_use <= g->total);
   TOFT_ASSERT(longest <= g->widest);
   TOFT_ASSERT(g->list == toft_recycler_list_of(g->widest));
   if (g->list != TOFT_RECYCLER_NO_LIST) {
