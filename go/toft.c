@@ -1088,6 +1088,7 @@ static struct {
   size_t small;
   size_t after;
   size_t is_refused;
+  size_t wholes;
 } toft_fresh;
 static void toft_fresh_measured(int slow) {
   size_t after = slow ? toft_max(TOFT_FRESH_LEAST, 2 * TOFT_LOAD(&toft_fresh.after)) : 0;
@@ -1118,11 +1119,16 @@ static void *toft_fresh_map(void *at) {
     toft_os_prefer_huge_pages(p, size);
   return p;
 }
+static void *toft_fresh_map_whole(size_t size) {
+  TOFT_ADD(&toft_fresh.wholes, 1);
+  return toft_os_map(size, 1);
+}
 #else
+static void *toft_fresh_map_whole(size_t size) { return toft_os_map(size, 1); }
 static void *toft_fresh_map(void *at) { return at != NULL ? at : toft_os_map(TOFT_HUGE_PAGE, 1); }
 #endif
 static void *toft_page_map(size_t size, int is_filled) {
-  void *p = is_filled ? toft_fresh_map(NULL) : toft_os_map(size, 1);
+  void *p = is_filled ? toft_fresh_map(NULL) : toft_fresh_map_whole(size);
   if (p != NULL) TOFT_HELD_MORE(size);
   return p;
 }

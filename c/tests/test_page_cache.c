@@ -184,6 +184,9 @@ static void pages_that_are_used_again_are_huge(void **state) {
   }
   assert_true(g->first_use == 0 && is_huge(g->base) == 1);
   toft_recycler_release(&r);
+  for (int i = 0; i < OBJECTS; i++) assert_non_null(p[i] = toft_recycler_alloc(&r, SIZE, 8));
+  for (g = r.regions; g != NULL; g = g->next) assert_int_equal(g->first_use, 0); /* the cache had the block */
+  toft_recycler_release(&r);
   memset(&toft_fresh, 0, sizeof toft_fresh);
   toft_cache_trim();
 }

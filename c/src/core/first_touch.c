@@ -28,6 +28,7 @@ static struct {
   size_t small;      /* bytes that have small pages next */
   size_t after;      /* `small` after the last slow touch; 0 after a fast one */
   size_t is_refused; /* the system makes no pages present */
+  size_t wholes;     /* calls of toft_fresh_map_whole */
 } toft_fresh;        /* atomic; a change that another thread overwrites does no harm */
 
 /* After the first touch of a huge page. */
@@ -65,8 +66,16 @@ static void *toft_fresh_map(void *at) {
   return p;
 }
 
-/* Begins to use a mapping, which prefers huge pages and may be written in part: small pages then cost less where huge
- * ones are slow. Returns whether it prefers small pages somewhere from now on. */
+/* Maps pages that prefer huge ones. */
+static void *toft_fresh_map_whole(size_t size) {
+  TOFT_ADD(&toft_fresh.wholes, 1);
+  return toft_os_map(size, 1);
+}
+/* Changes when such pages are mapped. */
+static size_t toft_fresh_wholes(void) { return TOFT_LOAD(&toft_fresh.wholes); }
+
+/* Begins to use a new mapping, which prefers huge pages and may be written in part: small pages then cost less where
+ * huge ones are slow. Returns whether it prefers small pages somewhere from now on. */
 static int toft_fresh_begin(unsigned char *p, size_t size) {
   int some = 0;
   for (const unsigned char *end = p + size; p < end; p += TOFT_HUGE_PAGE) {
@@ -86,6 +95,8 @@ static void toft_fresh_end(void *p, size_t size) { toft_os_prefer_huge_pages(p, 
 #else
 static void toft_fresh_end(void *p, size_t size) { (void)p, (void)size; }
 static int toft_fresh_begin(unsigned char *p, size_t size) { return (void)p, (void)size, 0; }
+static void *toft_fresh_map_whole(size_t size) { return toft_os_map(size, 1); }
+static size_t toft_fresh_wholes(void) { return 0; }
 static void *toft_fresh_map(void *at) { return at != NULL ? at : toft_os_map(TOFT_HUGE_PAGE, 1); }
 #endif
 

@@ -23,7 +23,7 @@
 
 /* is_filled: size is that of a huge page, see first_touch.c. */
 static void *toft_page_map(size_t size, int is_filled) {
-  void *p = is_filled ? toft_fresh_map(NULL) : toft_os_map(size, 1);
+  void *p = is_filled ? toft_fresh_map(NULL) : toft_fresh_map_whole(size);
   if (p != NULL) TOFT_HELD_MORE(size);
   return p;
 }

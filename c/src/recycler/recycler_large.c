@@ -250,16 +250,22 @@ static size_t toft_recycler_region_size(const toft_recycler *r, size_t count, si
   return size;
 }
 
+/* Whether the block of a region has small pages, before it is touched: it is mapped for it, since the caller read
+ * `wholes`. What was used before keeps the pages that it has. */
+static int toft_recycler_region_is_small(const toft_recycler *r, unsigned char *base, size_t size, size_t wholes) {
+  int is_whole = size >= TOFT_HUGE_PAGE && (uintptr_t)base % TOFT_HUGE_PAGE == 0;
+  if (wholes == toft_fresh_wholes() || !r->on_heap || toft_recycler_counted(r, size) != 0) return 0;
+  return is_whole && toft_fresh_begin(base, size);
+}
+
 /* Takes a region for an object of `count` pages. NULL: the source refuses. */
 static toft_recycler_region *toft_recycler_region_take(toft_recycler *r, size_t count) {
-  size_t least, size = toft_recycler_region_size(r, count, &least), total;
+  size_t least, size = toft_recycler_region_size(r, count, &least), total, wholes = toft_fresh_wholes();
   unsigned char *base = toft_recycler_take_down_to(r, &size, least, toft_recycler_take), *pages;
   toft_recycler_region *g;
   if (base == NULL) return NULL;
-  int is_whole = r->on_heap && toft_recycler_counted(r, size) == 0 && size >= TOFT_HUGE_PAGE &&
-                 (uintptr_t)base % TOFT_HUGE_PAGE == 0;
-  int is_small = is_whole && toft_recycler_is_shared(count) && toft_fresh_begin(base, size); /* before other touches */
-  total = size / TOFT_RECYCLER_PAGE;                                                         /* at most */
+  int is_small = toft_recycler_is_shared(count) && toft_recycler_region_is_small(r, base, size, wholes);
+  total = size / TOFT_RECYCLER_PAGE; /* at most */
   g = (toft_recycler_region *)(void *)(base + toft_pad(base, 64));
   /* The headers of large regions, which are aligned alike, do not fall into one cache set. */
   if (size >= TOFT_RECYCLER_REGION_SOME)
