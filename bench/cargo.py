@@ -63,11 +63,11 @@ class Program:
             bench.stop("%s failed with %d" % (" ".join(command), done.returncode))
         return [json.loads(line) for line in done.stdout.splitlines()]
 
-    def versions(self, more=None):
+    def versions(self):
         """{contender: locked version}"""
         with open(os.path.join(ROOT, "Cargo.lock")) as f:
             locked = dict(re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"', f.read()))
-        return {name: locked.get(crate, "unknown") for name, crate in (self.rivals | (more or {})).items()}
+        return {name: locked.get(crate, "unknown") for name, crate in self.rivals.items()}
 
 
 def vendor(bench, name):

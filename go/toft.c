@@ -277,8 +277,8 @@ static int toft_os_commit(void *p, size_t size) {
 }
 static int toft_os_decommit(void *p, size_t size) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-  if (toft_sys_madvise(p, size, MADV_DONTNEED) == 0 && toft_sys_mprotect(p, size, PROT_NONE) == 0) return 1;
-  return toft_sys_mmap(p, size, PROT_NONE, flags, -1, 0) != MAP_FAILED;
+  if (toft_sys_mmap(p, size, PROT_NONE, flags, -1, 0) != MAP_FAILED) return 1;
+  return toft_sys_madvise(p, size, MADV_DONTNEED) == 0 && toft_sys_mprotect(p, size, PROT_NONE) == 0;
 }
 static void toft_os_prefer_huge_pages(void *p, size_t size) {
 #ifdef MADV_HUGEPAGE

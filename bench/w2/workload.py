@@ -15,7 +15,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RIVALS = {"bumpalo": "bumpalo", "bump-scope": "bump-scope", "blink-alloc": "blink-alloc", "stumpalo": "stumpalo",
           "multitude": "multitude", "typed-arena": "typed-arena", "mimalloc": "mimalloc",
           "jemalloc": "tikv-jemallocator", "snmalloc": "snmalloc-rs"}
-WITH = {"bumpalo-herd": "bumpalo-herd"}  # comes with another's feature
 HEAPS = ["malloc", "mimalloc", "jemalloc", "snmalloc"]
 PROGRAM = Program("W2", "w2", HERE, RIVALS)
 
@@ -34,7 +33,7 @@ def build(bench):
 
 
 def rows(bench):
-    found, have = PROGRAM.run(bench), PROGRAM.versions(WITH)
+    found, have = PROGRAM.run(bench), PROGRAM.versions()
     for row in found:
         name = re.split(r"[<,\s]", row["contender"])[0]
         if name in have:
@@ -44,7 +43,7 @@ def rows(bench):
 
 def all_marks(tables):
     t, = tables
-    for who in ("toft", "toft cursor", "toft frames", "toft leases"):
+    for who in ("toft", "toft cursor", "toft frames"):
         yield ahead("%s: ahead of every rival in every row (3 %%)" % who, (s for s in t.standings() if s.ours == who))
     for case in ("64 B", "hot by four"):
         yield against("hot typed, %s <= 1.03 x floor_mem" % case, t.median(case, "toft"), t.median(case, "floor_mem"), 1.03)

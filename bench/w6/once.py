@@ -1,12 +1,11 @@
 """Programs that run once and free nothing, each run a process of its own, with huge pages always, on request and off, and on request
 after the page cache was emptied: expressions.c; chibicc (github.com/rui314/chibicc), if CHIBICC names a checkout and C_TEXT the
-file that it compiles, such as sqlite3.c; programs of Debian with one_arena.c in place of malloc; and the first megabytes of a
-process in Rust and Go.
+file that it compiles, such as sqlite3.c; programs of Debian with one_malloc.c (`toft`) or one_arena.c (`toft_arena`) in place of
+malloc; and the first megabytes of a process in Rust and Go.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
 import contextlib
-import ctypes
 import os
 import random
 import shutil
@@ -25,7 +24,6 @@ LIMITS, PEAK = {"always": 0.95, "on request": 0.93, "off": 0.94}, 1.05  # the ma
 MARKED = ("expressions", "chibicc", "ninja")
 MEGABYTES = (1, 10, 100)
 PASSES = {False: 15, True: 1}
-DISABLE = 41  # PR_SET_THP_DISABLE
 # program of Debian: (its package, its arguments, files that it reads and their package)
 DEBIAN = {"ninja": ("ninja-build", "-C FOLDER -t query all", "", ""),
           "jq": ("jq", "-c .", "/usr/share/iso-codes/json/iso_639-3.json", "iso-codes"),
@@ -97,9 +95,10 @@ def first(bench, language):
 def build(bench):
     """{name: {contender: (the command, the preloaded library or None)}}"""
     os.makedirs(os.path.join(bench.build, "w6"), exist_ok=True)
+    bench.launch = compiled(bench, "launch", False, [os.path.join(HERE, "launch.c")])
 
-    def beside(on_malloc, on_toft, arena=None):
-        return {**{c: (on_malloc, path) for c, (path, _) in bench.mallocs.items()}, "toft": (on_toft, arena)}
+    def beside(on_malloc, on_toft, preload=None):
+        return {**{c: (on_malloc, path) for c, (path, _) in bench.mallocs.items()}, "toft": (on_toft, preload)}
 
     own = os.path.join(HERE, "expressions.c")
     found = {"expressions": beside(*([compiled(bench, "expressions", on, [own], *["-DON_TOFT"] * on)] for on in (False, True)))}
@@ -109,11 +108,12 @@ def build(bench):
             bench.stop("W6: chibicc writes another program on Toft")
         found["chibicc"] = beside(*commands)
     folders = ["-I" + os.path.join(bench.root, "c", folder) for folder in ("include", "src")]
-    arena = compiled(bench, "one_arena", False, [os.path.join(HERE, "one_arena.c")], "-shared", "-fPIC", "-fno-builtin-malloc", *folders)
+    malloc, arena = (compiled(bench, name, False, [os.path.join(HERE, name + ".c")], "-shared", "-fPIC", "-fno-builtin-malloc", *folders)
+                     for name in ("one_malloc", "one_arena"))
     for name in DEBIAN:
         try:
             command = of_debian(bench, name)
-            found[name] = beside(command, command, arena)
+            found[name] = {**beside(command, command, malloc), "toft_arena": (command, arena)}
         except programs.Missing as missing:
             bench.leave_out(name, str(missing))
     for language in ("Rust", "Go"):
@@ -125,28 +125,23 @@ def build(bench):
     return {name: ways for name, ways in found.items() if bench.only in ("", "once", name)}
 
 
-def run(command, preload, setting):
+def run(launch, command, preload, setting):
     """(user ns, system ns, KiB, faults, output)"""
-    def in_child():
-        if setting == "off" and ctypes.CDLL(None).prctl(DISABLE, 1, 0, 0, 0) != 0:
-            os._exit(126)
-
     if setting == "cold":
         with open("/proc/sys/vm/drop_caches", "w") as f:
             f.write("3")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=mallocs.environment(preload), preexec_fn=in_child) as child:
-        output = child.stdout.read()
-        _, child.returncode, used = os.wait4(child.pid, 0)
-    if child.returncode != 0:
+    done = subprocess.run([launch, preload or "", "small" if setting == "off" else "any", *command], capture_output=True,
+                          env=mallocs.environment(None))
+    if done.returncode != 0:
         raise programs.Failure("%s failed" % command[0])
-    return used.ru_utime * 1e9, used.ru_stime * 1e9, used.ru_maxrss, used.ru_minflt, output
+    return *map(int, done.stderr.split(b"\n")[-2].split()), done.stdout
 
 
 def rows_of(name, setting, contenders, bench):
     runs, order = {c: [] for c in contenders}, list(contenders)
     for n in range(bench.passes or PASSES[bench.quick]):
         for c in order[n % len(order):] + order[:n % len(order)]:
-            runs[c].append(run(*contenders[c], setting))
+            runs[c].append(run(bench.launch, *contenders[c], setting))
     same = len({r[4] for found in runs.values() for r in found}) == 1
     for c, found in runs.items():
         user, system, peak, faults, _ = zip(*found)

@@ -86,19 +86,22 @@ static void two_windows_are_kept(void **state) {
 }
 
 #ifdef MADV_HUGEPAGE
-/* Whether huge pages are requested for the mapping at p; -1: the system does not show it. */
-static int is_huge(const void *p) {
+/* Whether the mapping at p has a flag; -1: the system does not show it. */
+static int has_flag(const void *p, const char *flag) {
   FILE *f = fopen("/proc/self/smaps", "r");
   unsigned long from, to, inside = 0;
   char line[512];
-  int huge = -1;
-  while (f != NULL && huge < 0 && fgets(line, sizeof line, f) != NULL) {
+  int has = -1;
+  while (f != NULL && has < 0 && fgets(line, sizeof line, f) != NULL) {
     if (sscanf(line, "%lx-%lx ", &from, &to) == 2) inside = (uintptr_t)p - from < to - from;
-    if (inside && strncmp(line, "VmFlags:", 8) == 0) huge = strstr(line, " hg") != NULL;
+    if (inside && strncmp(line, "VmFlags:", 8) == 0) has = strstr(line, flag) != NULL;
   }
   if (f != NULL) (void)fclose(f);
-  return huge;
+  return has;
 }
+
+/* Whether huge pages are requested. */
+static int is_huge(const void *p) { return has_flag(p, " hg"); }
 
 /* Whether the last page of a huge page is present. */
 static int is_present(unsigned char *p) {
@@ -164,6 +167,21 @@ static void huge_pages_are_used_where_they_are_cheap(void **state) {
   toft_cache_trim();
 }
 
+/* Pages that were written and returned are not accounted any more, as they are where the system does not overcommit. */
+static void returned_pages_are_not_accounted(void **state) {
+  (void)state;
+  unsigned char *p = (unsigned char *)mmap(NULL, TOFT_MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(p, MAP_FAILED);
+  assert_true(toft_os_commit(p, TOFT_MIB));
+  p[TOFT_MIB / 2] = 1;
+  int accounted = has_flag(p, " ac");
+  assert_true(toft_os_decommit(p, TOFT_MIB));
+  if (accounted == 1) assert_int_equal(has_flag(p, " ac"), 0);
+  assert_true(toft_os_commit(p, TOFT_MIB));
+  assert_int_equal(p[TOFT_MIB / 2], 0);
+  toft_os_unmap(p, TOFT_MIB);
+}
+
 /* A region of large objects, where huge pages are slow, prefers them when its pages were freed once. */
 static void pages_that_are_used_again_are_huge(void **state) {
   enum { OBJECTS = 5, SIZE = 300 << 10 };
@@ -201,6 +219,7 @@ int main(void) {
       cmocka_unit_test(slow_touches_in_a_row_double),
       cmocka_unit_test(huge_pages_are_used_where_they_are_cheap),
       cmocka_unit_test(pages_that_are_used_again_are_huge),
+      cmocka_unit_test(returned_pages_are_not_accounted),
 #endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

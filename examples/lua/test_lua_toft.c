@@ -143,65 +143,9 @@ static void the_same_as_on_malloc(void **state) {
   }
 }
 
-/* After a collection dropped objects are freed, and trim returns their memory. */
-static void dropped_tables_go_back(void **state) {
-  lua_toft memory;
-  lua_State *L = begin(&memory);
-  size_t used, held;
-  (void)state;
-  assert_non_null(L);
-  luaL_openlibs(L);
-  lua_gc(L, LUA_GCCOLLECT);
-  used = (size_t)toft_recycler_get_stats(&memory.recycler).used;
-  assert_int_equal(luaL_dostring(L, "local t = {} for i = 1, 100000 do t[i] = { i } end return #t"), LUA_OK);
-  lua_settop(L, 0);
-  held = counts.held;
-  assert_true(held > 5000000);
-  lua_gc(L, LUA_GCCOLLECT);
-  assert_true(toft_recycler_get_stats(&memory.recycler).used < used + 20000);
-  lua_toft_trim(&memory, 0);
-  assert_true(counts.held < held / 2);
-  lua_toft_close(&memory, L);
-  all_blocks_were_returned();
-}
-
-static void rules_of_the_function(void **state) {
-  static const size_t sizes[] = {1, 24, 40, 56, 500, 4000, 33000, 300000, 1 << 20};
-  enum { COUNT = sizeof sizes / sizeof *sizes };
-  lua_toft memory;
-  lua_State *L = begin(&memory);
-  (void)state;
-  assert_non_null(L);
-  assert_null(lua_toft_alloc(&memory, NULL, LUA_TTABLE, 0));
-  for (int i = 0; i < COUNT; i++) {
-    unsigned char *p = (unsigned char *)lua_toft_alloc(&memory, NULL, LUA_TSTRING, sizes[i]);
-    size_t was = sizes[i];
-    assert_non_null(p);
-    memset(p, i + 1, was);
-    for (int k = 0; k < COUNT; k++) {
-      p = (unsigned char *)lua_toft_alloc(&memory, p, was, sizes[k]);
-      assert_non_null(p);
-      assert_int_equal((uintptr_t)p % 8, 0);
-      for (size_t b = 0; b < was && b < sizes[k]; b++) assert_int_equal(p[b], i + 1);
-      was = sizes[k];
-      memset(p, i + 1, was);
-    }
-    assert_null(lua_toft_alloc(&memory, p, was, 0));
-  }
-  lua_toft_close(&memory, L);
-  all_blocks_were_returned();
-}
-
 static unsigned long step(void) {
   const char *text = getenv("TOFT_STEP");
   return text != NULL && atol(text) > 0 ? (unsigned long)atol(text) : 1;
-}
-
-/* Lua collects and retries when a request fails: the state fails only if all later requests fail. */
-static void *starve(void *ud, void *p, size_t old_size, size_t size) {
-  struct wrapper *d = (struct wrapper *)ud;
-  if (size > (p != NULL ? old_size : 0) && ++d->requests >= d->refuse && d->refuse != 0) return NULL;
-  return d->alloc(d->ud, p, old_size, size);
 }
 
 static void *large_fail(void *ud, void *p, size_t old_size, size_t size) {
@@ -248,29 +192,6 @@ static void tries_after_a_refusal(void **state) {
   assert_int_equal(refusals("return ('x'):rep(2000000)"), 1);
 }
 
-static void nothing_more_is_had(void **state) {
-  unsigned long requests, failed = 0, tried = 0;
-  uint64_t expected = on_malloc(0, &requests);
-  (void)state;
-  for (unsigned long k = 1; k <= requests / 2; k += 7 * step()) {
-    lua_toft memory;
-    struct wrapper d = {lua_toft_alloc, &memory, 0, k};
-    lua_State *L = begin(&memory);
-    uint64_t hash = 0;
-    assert_non_null(L);
-    lua_setallocf(L, starve, &d);
-    if (run(L, 0, &hash) == LUA_OK)
-      assert_true(hash == expected);
-    else
-      failed++;
-    tried++;
-    d.refuse = 0;
-    lua_toft_close(&memory, L);
-    all_blocks_were_returned();
-  }
-  assert_true(failed > tried / 2);
-}
-
 static void no_block_to_be_had(void **state) {
   unsigned long requests;
   unsigned long long k = 1;
@@ -299,9 +220,9 @@ static void no_block_to_be_had(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_same_as_on_malloc), cmocka_unit_test(dropped_tables_go_back),
-      cmocka_unit_test(rules_of_the_function), cmocka_unit_test(one_request_fails),
-      cmocka_unit_test(nothing_more_is_had),   cmocka_unit_test(no_block_to_be_had),
+      cmocka_unit_test(the_same_as_on_malloc),
+      cmocka_unit_test(one_request_fails),
+      cmocka_unit_test(no_block_to_be_had),
       cmocka_unit_test(tries_after_a_refusal),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

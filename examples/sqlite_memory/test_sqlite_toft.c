@@ -182,43 +182,6 @@ static void rules_of_the_methods(void **state) {
   end();
 }
 
-static void trim_gives_back(void **state) {
-  void *p[200];
-  size_t before;
-  (void)state;
-  begin(1);
-  assert_int_equal(sqlite3_initialize(), SQLITE_OK);
-  for (int i = 0; i < 200; i++) assert_non_null(p[i] = inner.xMalloc(30000));
-  for (int i = 0; i < 200; i++) inner.xFree(p[i]);
-  for (int i = 0; i < 60; i++) inner.xFree(inner.xMalloc(8 * i + 8)); /* small ones, which are kept apart */
-  before = sqlite_toft_held();
-  assert_true(before > 200 * 30000);
-  sqlite_toft_trim(0);
-  assert_true(sqlite_toft_held() < before / 20); /* nothing in use: not one segment stays */
-  assert_int_equal(sqlite_toft_held(), counts.held);
-  end();
-}
-
-/* Memory of freed records is used for pages. */
-static void freed_memory_is_reused(void **state) {
-  enum { RECORDS = 400, PAGES = 1000 };
-  void *record[RECORDS], *page[PAGES];
-  size_t before;
-  (void)state;
-  begin(1);
-  assert_int_equal(sqlite3_initialize(), SQLITE_OK);
-  for (int i = 0; i < RECORDS; i++) assert_non_null(record[i] = inner.xMalloc(i % 2 ? 15000 : 300));
-  for (int i = 0; i < RECORDS; i++) inner.xFree(record[i]);
-  for (int i = 0; i < PAGES; i++) assert_non_null(page[i] = inner.xMalloc(4368));
-  before = counts.held;
-  assert_true(before < PAGES * 4368 * 7 / 4); /* segments are taken in steps of up to 2 MiB, at any address */
-  for (int i = 0; i < PAGES; i += 2) inner.xFree(page[i]);
-  for (int i = 0; i < PAGES; i += 2) assert_non_null(page[i] = inner.xMalloc(4368));
-  assert_int_equal(counts.held, before);
-  for (int i = 0; i < PAGES; i++) inner.xFree(page[i]);
-  end();
-}
-
 static unsigned long step(void) {
   const char *text = getenv("TOFT_STEP");
   return text != NULL && atol(text) > 0 ? (unsigned long)atol(text) : 1;
@@ -269,8 +232,6 @@ int main(void) {
       cmocka_unit_test(the_same_as_on_malloc),
       cmocka_unit_test(odd_sizes_without_statistics),
       cmocka_unit_test(rules_of_the_methods),
-      cmocka_unit_test(trim_gives_back),
-      cmocka_unit_test(freed_memory_is_reused),
       cmocka_unit_test(out_of_memory_at_each_request),
       cmocka_unit_test(out_of_memory_from_each_request_on),
       cmocka_unit_test(no_block_to_be_had),

@@ -55,6 +55,9 @@ var commitRange = offheap.Commit
 func (s *span) decommit(n uintptr) {
 	if n = offheap.RoundUp(n, offheap.PageSize); n < s.committed {
 		offheap.Discard(unsafe.Add(s.base, n), s.committed-n, false)
+		if from := max(n, offheap.HugePage); s.huge && from < s.committed {
+			offheap.AdviseHuge(unsafe.Add(s.base, from), s.committed-from)
+		}
 		s.setCommitted(n)
 	}
 }

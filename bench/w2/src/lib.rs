@@ -20,7 +20,6 @@ mod floor;
 mod frames;
 mod glibc;
 mod heap;
-pub mod leases;
 #[cfg(any(feature = "jemalloc", feature = "mimalloc", feature = "snmalloc"))]
 mod mallocs;
 #[cfg(feature = "multitude")]
@@ -51,11 +50,10 @@ impl Cases {
         }
     }
 
-    /// An arena on one thread, on several, each with its own, and for the duration of a call.
+    /// An arena on one thread, and on several, each with its own.
     fn arena<A: Contender>(&mut self) {
         self.add(entries::<A>());
         self.add(threads::entries_apart::<A>());
-        self.add(leases::entries_together::<leases::Anew<A>>());
     }
 
     /// A heap likewise, and one that threads share.
@@ -68,7 +66,6 @@ impl Cases {
         self.arena::<crate::toft::Toft>();
         self.add(entries_of_frames::<frames::toft::ToftFrames>());
         self.add(threads::entries_apart::<frames::toft::ToftFrames>());
-        self.add(leases::entries_together::<::toft::Leases>());
         self.add(entries::<crate::toft::ToftCursor>());
         self.add(entries::<crate::toft::ToftPack>());
     }
@@ -86,15 +83,12 @@ impl Cases {
         self.add(entries::<crate::bumpalo::Bumpalo<8>>());
         self.add(entries_of_frames::<frames::bumpalo::LocalBumpalo>());
         self.add(threads::entries_apart::<frames::bumpalo::LocalBumpalo>());
-        self.add(leases::entries_together::<leases::Locked>());
-        self.add(leases::entries::<bumpalo_herd::Herd>());
     }
 
     #[cfg(feature = "bump-scope")]
     fn bump_scope(&mut self) {
         self.arena::<crate::bump_scope::BumpScopeUp>();
         self.arena::<crate::bump_scope::BumpScopeDown>();
-        self.add(leases::entries::<leases::BumpPool>());
     }
 }
 

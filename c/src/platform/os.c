@@ -238,12 +238,13 @@ static void *toft_os_reserve(size_t size) { return toft_os_mmap(toft_os_page(siz
 static int toft_os_commit(void *p, size_t size) {
   return toft_sys_mprotect(p, toft_os_page(size), PROT_READ | PROT_WRITE) == 0;
 }
-/* Returns pages and makes them inaccessible; locked ones by a new mapping in their place. 0: refused: they can be used
- * as before, and their content is lost. */
+/* Returns pages and makes them inaccessible, by a new mapping in their place: pages that were written stay committed if
+ * they are made inaccessible only, which counts where the system does not overcommit. The mapping has no advice. 0:
+ * refused: they can be used as before, and their content is lost. */
 static int toft_os_decommit(void *p, size_t size) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-  if (toft_sys_madvise(p, size, MADV_DONTNEED) == 0 && toft_sys_mprotect(p, size, PROT_NONE) == 0) return 1;
-  return toft_sys_mmap(p, size, PROT_NONE, flags, -1, 0) != MAP_FAILED;
+  if (toft_sys_mmap(p, size, PROT_NONE, flags, -1, 0) != MAP_FAILED) return 1;
+  return toft_sys_madvise(p, size, MADV_DONTNEED) == 0 && toft_sys_mprotect(p, size, PROT_NONE) == 0;
 }
 
 static void toft_os_prefer_huge_pages(void *p, size_t size) {

@@ -190,6 +190,14 @@ static void toft_pool_drop_kept(void) {
   for (int i = 0; i < TOFT_POOL_KEPT_MAX; i++) toft_pool_drop(&toft_pool_kept[i]);
 }
 
+/* Returns the memory of the slots from `keep` bytes on. 0: refused, and their content is lost. */
+static int toft_pool_decommit(const toft_pool *p, size_t keep) {
+  size_t huge = toft_max(keep, TOFT_POOL_SMALL_PAGES);
+  if (!toft_os_decommit(p->slots + keep, p->slots_size - keep)) return 0;
+  if (p->slots_size > huge) toft_os_prefer_huge_pages(p->slots + huge, p->slots_size - huge);
+  return 1;
+}
+
 /* Keeps a pool's range with as many of its slots as the cache accepts, leaving an eighth of the cache to other
  * blocks. */
 static int toft_pool_keep(const toft_pool *p) {
@@ -208,7 +216,7 @@ static int toft_pool_keep(const toft_pool *p) {
   r.dirty = (uint32_t)toft_max(p->dirty, p->used);
   if (r.slots_size > remaining) {
     r.slots_size = remaining & ~(toft_os_page(1) - 1);
-    if (!toft_os_decommit(p->slots + r.slots_size, p->slots_size - r.slots_size)) return 0;
+    if (!toft_pool_decommit(p, r.slots_size)) return 0;
   }
   memmove(toft_pool_kept + 1, toft_pool_kept, sizeof toft_pool_kept - sizeof r);
   toft_pool_kept[0] = r;
@@ -401,7 +409,7 @@ void toft_pool_trim(toft_pool *p) {
   }
   if ((p->flags & TOFT_POOL_FIXED) != 0 || p->block_size == 0) return;
   size_t keep = toft_os_page((size_t)n * p->stride);
-  if (keep >= p->slots_size || !toft_os_decommit(p->slots + keep, p->slots_size - keep)) return;
+  if (keep >= p->slots_size || !toft_pool_decommit(p, keep)) return;
   p->slots_size = keep;
   toft_pool_update_capacity(p);
 }

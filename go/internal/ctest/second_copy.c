@@ -1,3 +1,3 @@
-/* The second copy of the library, d96f9df308c9c1db. Made by scripts/amalgamate.
+/* The second copy of the library, 368a591f01139aed. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"

@@ -49,10 +49,14 @@ func Commit(p unsafe.Pointer, size uintptr) bool {
 	return protect(p, size, syscall.PROT_READ|syscall.PROT_WRITE)
 }
 
-// Discard returns the memory of a part to the system and loses its contents. If keep is set, the part stays committed.
+// Discard returns the memory of a part to the system and loses its contents. If keep is set, the part stays committed; if not,
+// it loses its advice. Locked pages, for which there is no advice, are replaced.
 func Discard(p unsafe.Pointer, size uintptr, keep bool) {
-	advise(p, size, syscall.MADV_DONTNEED)
-	if !keep {
+	switch {
+	case keep:
+		_ = advise(p, size, syscall.MADV_DONTNEED) || replace(p, size, syscall.PROT_READ|syscall.PROT_WRITE)
+	case !replace(p, size, syscall.PROT_NONE):
+		advise(p, size, syscall.MADV_DONTNEED)
 		protect(p, size, syscall.PROT_NONE)
 	}
 }
@@ -65,6 +69,7 @@ func protect(p unsafe.Pointer, size uintptr, protection uintptr) bool {
 	return code == 0
 }
 
-func advise(p unsafe.Pointer, size uintptr, advice uintptr) {
-	_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, uintptr(p), size, advice)
+func advise(p unsafe.Pointer, size uintptr, advice uintptr) bool {
+	_, _, code := syscall.Syscall(syscall.SYS_MADVISE, uintptr(p), size, advice)
+	return code == 0
 }

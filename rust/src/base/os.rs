@@ -60,6 +60,7 @@ mod system {
         47
     };
     const DONTNEED: c_int = 4;
+    const FIXED: c_int = 0x10;
     pub const HUGE_PAGES: c_int = 14;
     pub const SMALL_PAGES: c_int = 15;
     pub const POPULATE: c_int = 23; // makes pages present; refused before Linux 5.14
@@ -138,16 +139,50 @@ mod system {
         unsafe { mprotect(p.as_ptr().cast(), page(size), READ_WRITE) == 0 }
     }
 
+    /// Returns pages, also locked ones, by a new mapping in their place: pages that were written stay committed if they are made
+    /// inaccessible only, which counts where the system does not overcommit.
     pub unsafe fn decommit(p: NonNull<u8>, size: usize) {
+        let (p, size) = (p.as_ptr().cast(), page(size));
         // SAFETY: the caller's contract: the memory is not used.
         unsafe {
-            madvise(p.as_ptr().cast(), page(size), DONTNEED);
-            mprotect(p.as_ptr().cast(), page(size), 0);
+            if mmap(p, size, 0, PRIVATE | ANONYMOUS | NORESERVE | FIXED, -1, 0).addr() == usize::MAX {
+                madvise(p, size, DONTNEED);
+                mprotect(p, size, 0);
+            }
         }
     }
 
     pub fn page_size() -> usize {
         page(1)
+    }
+
+    #[cfg(all(test, target_os = "linux"))]
+    mod tests {
+        use super::*;
+
+        /// Whether the system accounts the mapping at `p`.
+        fn is_accounted(p: NonNull<u8>) -> bool {
+            let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+            let start = std::format!("\n{:x}-", p.addr());
+            maps.split_once(&start)
+                .and_then(|(_, rest)| rest.split_once("VmFlags:"))
+                .is_some_and(|(_, flags)| flags.lines().next().unwrap().contains(" ac"))
+        }
+
+        #[test]
+        fn returned_pages_are_not_accounted() {
+            const SIZE: usize = 1 << 20;
+            let p = map_as(SIZE, 0, 0).unwrap();
+            // SAFETY: within the new mapping.
+            unsafe {
+                assert!(commit(p, SIZE));
+                p.write(1);
+                decommit(p, SIZE);
+                assert!(!is_accounted(p));
+                assert!(commit(p, SIZE) && p.read() == 0);
+                unmap(p, SIZE);
+            }
+        }
     }
 }
 
