@@ -6,7 +6,6 @@
 #   write counts as uninitialised. readdir64 is known.
 #   Of use to: libraries that define the macro in their sources for 32-bit systems: define it there only.
 # Versions: Debian's clang-14 1:14.0.6-12 with libc6 2.36, x86-64.
-# Output seen: see "expected" below.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 set -euo pipefail
 dir=$(mktemp -d)
@@ -50,8 +49,4 @@ expected='-U_FILE_OFFSET_BITS stat: nothing
 -D_FILE_OFFSET_BITS=64 stat: use-of-uninitialized-value
 -D_FILE_OFFSET_BITS=64 fstat: use-of-uninitialized-value
 -D_FILE_OFFSET_BITS=64 readdir: nothing'
-[ "$seen" = "$expected" ] || {
-  printf 'the behaviour has changed; seen:\n%s\nexpected:\n%s\n' "$seen" "$expected" >&2
-  exit 1
-}
-echo "$seen"
+diff <(echo "$expected") <(echo "$seen") && echo "$seen"

@@ -8,7 +8,6 @@
 #   packed buffers for vector instructions and of allocate_bytes(n, 32) are not.
 #   Of use to: programs that move from the standard's pools, and measurements against them.
 # Versions: Debian's libstdc++6 12.2.0-14+deb12u1, g++ 12 for the headers, x86-64.
-# Output seen: see "expected" below.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 set -euo pipefail
 dir=$(mktemp -d)
@@ -47,8 +46,4 @@ expected='24 to 16: not all, not all
 72 to 64: not all, not all
 8 to 64: all, all
 4104 to 4096: all, all'
-[ "$seen" = "$expected" ] || {
-  printf 'the behaviour has changed; seen:\n%s\nexpected:\n%s\n' "$seen" "$expected" >&2
-  exit 1
-}
-echo "$seen"
+diff <(echo "$expected") <(echo "$seen") && echo "$seen"

@@ -6,7 +6,6 @@
 #   aligned to 64 KiB take 128 KiB.
 #   Of use to: programs with aligned objects, which should round the size up to the alignment, and sources of blocks.
 # Versions: libmimalloc-sys 0.1.49, which contains mimalloc 3.3.2; rustc 1.95; x86-64 Linux.
-# Output seen: see "expected" below.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 set -euo pipefail
 dir=$(mktemp -d)
@@ -46,8 +45,4 @@ expected='mimalloc 30302
 4096 aligned to 4096: 4096
 8192 aligned to 8192: 16384
 65536 aligned to 65536: 131072'
-[ "$seen" = "$expected" ] || {
-  printf 'the behaviour has changed; seen:\n%s\nexpected:\n%s\n' "$seen" "$expected" >&2
-  exit 1
-}
-echo "$seen"
+diff <(echo "$expected") <(echo "$seen") && echo "$seen"

@@ -6,7 +6,6 @@
 #   places into a list, and gives it back: for 30 of the numbers of objects from 1 to 1,000. For the others the guess is right.
 #   Of use to: hosts that count or limit the hooks' calls, and benchmarks, whose times depend on the number of objects.
 # Versions: rquickjs-sys 0.14.0, which contains QuickJS-ng 0.16.2; gcc 12.2; x86-64 Linux.
-# Output seen: see "expected" below.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 set -euo pipefail
 dir=$(mktemp -d)
@@ -53,8 +52,4 @@ gcc -w -O1 -D_GNU_SOURCE -I"$quickjs" "$dir/run.c" "$quickjs"/{dtoa,libregexp,li
 seen=$("$dir/run")
 
 expected='calls in each turn: 30 numbers of objects, none: 970'
-[ "$seen" = "$expected" ] || {
-  printf 'the behaviour has changed; seen:\n%s\nexpected:\n%s\n' "$seen" "$expected" >&2
-  exit 1
-}
-echo "$seen"
+diff <(echo "$expected") <(echo "$seen") && echo "$seen"

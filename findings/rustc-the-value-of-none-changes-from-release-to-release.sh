@@ -25,8 +25,4 @@ done)
 expected='1.96.0: 0x110000 0x3 0x2 0x2 0x3
 1.97.0: 0xffffffff 0xff 0xfe 0xffffffff 0xfffffffe
 1.98.0: 0xffffffff 0xff 0xfe 0x2 0xffffffff'
-[ "$seen" = "$expected" ] || {
-  printf 'the behaviour has changed; seen:\n%s\nexpected:\n%s\n' "$seen" "$expected" >&2
-  exit 1
-}
-echo "$seen"
+diff <(echo "$expected") <(echo "$seen") && echo "$seen"

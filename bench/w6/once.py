@@ -1,6 +1,6 @@
 """Programs that run once and free nothing, each run a process of its own, with huge pages always, on request and off, and on request
 after the page cache was emptied: expressions.c; chibicc (github.com/rui314/chibicc), if CHIBICC names a checkout and C_TEXT the
-file that it compiles, such as sqlite3.c; programs of Debian with one_malloc.c (`toft`) or one_arena.c (`toft_arena`) in place of
+file that it compiles, such as sqlite3.c; programs of Debian with cli/recycler (`toft`) or one_arena.c (`toft_arena`) in place of
 malloc; and the first megabytes of a process in Rust and Go.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
@@ -108,8 +108,8 @@ def build(bench):
             bench.stop("W6: chibicc writes another program on Toft")
         found["chibicc"] = beside(*commands)
     folders = ["-I" + os.path.join(bench.root, "c", folder) for folder in ("include", "src")]
-    malloc, arena = (compiled(bench, name, False, [os.path.join(HERE, name + ".c")], "-shared", "-fPIC", "-fno-builtin-malloc", *folders)
-                     for name in ("one_malloc", "one_arena"))
+    malloc, arena = (compiled(bench, os.path.basename(name), False, [name + ".c"], "-shared", "-fPIC", "-fno-builtin-malloc", *folders)
+                     for name in (os.path.join(bench.root, "cli/recycler/recycler"), os.path.join(HERE, "one_arena")))
     for name in DEBIAN:
         try:
             command = of_debian(bench, name)

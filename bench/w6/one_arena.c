@@ -1,7 +1,26 @@
 /* malloc and its relatives in one arena for each thread, which frees nothing. Preloaded, it is the rewrite of a program
  * on an arena of its process. For words of 8 bytes.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "library_on_libc.h"
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+/* What the library takes from malloc. */
+void *__libc_memalign(size_t align, size_t size);
+static int align_block(void **result, size_t align, size_t size) {
+  return (*result = __libc_memalign(align, size)) != NULL ? 0 : ENOMEM;
+}
+#define posix_memalign align_block
+#define malloc __libc_malloc
+#define calloc __libc_calloc
+#define realloc __libc_realloc
+#define free __libc_free
+#include "toft.c"
+#undef posix_memalign
+#undef malloc
+#undef calloc
+#undef realloc
+#undef free
 
 enum { ALIGN = 16, HEADER = sizeof(size_t) };
 
