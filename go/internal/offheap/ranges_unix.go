@@ -50,13 +50,16 @@ func Commit(p unsafe.Pointer, size uintptr) bool {
 }
 
 // Discard returns the memory of a part to the system and loses its contents. If keep is set, the part stays committed; if not,
-// it loses its advice. Locked pages, for which there is no advice, are replaced.
+// it loses its advice.
 func Discard(p unsafe.Pointer, size uintptr, keep bool) {
-	switch {
-	case keep:
-		_ = advise(p, size, syscall.MADV_DONTNEED) || replace(p, size, syscall.PROT_READ|syscall.PROT_WRITE)
-	case !replace(p, size, syscall.PROT_NONE):
+	if !keep && replace(p, size) {
+		return
+	}
+	if !advise(p, size, syscall.MADV_DONTNEED) { // locked
+		_, _, _ = syscall.Syscall(syscall.SYS_MUNLOCK, uintptr(p), size, 0)
 		advise(p, size, syscall.MADV_DONTNEED)
+	}
+	if !keep {
 		protect(p, size, syscall.PROT_NONE)
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"unsafe"
 )
 
-// replace maps new memory in place of a part of a range: pages that were written stay committed if they are made inaccessible
+// replace reserves a part of a range anew: pages that were written stay committed if they are made inaccessible
 // only, which counts where the system does not overcommit. It reports false if the system refuses.
-func replace(p unsafe.Pointer, size, protection uintptr) bool {
+func replace(p unsafe.Pointer, size uintptr) bool {
 	const flags = syscall.MAP_PRIVATE | syscall.MAP_ANON | syscall.MAP_FIXED | noReserve
-	_, _, code := syscall.Syscall6(syscall.SYS_MMAP, uintptr(p), size, protection, flags, ^uintptr(0), 0)
+	_, _, code := syscall.Syscall6(syscall.SYS_MMAP, uintptr(p), size, syscall.PROT_NONE, flags, ^uintptr(0), 0)
 	return code == 0
 }

@@ -7,4 +7,4 @@ package offheap
 import "unsafe"
 
 // replace does nothing: these systems pass the arguments of mmap in different ways.
-func replace(unsafe.Pointer, uintptr, uintptr) bool { return false }
+func replace(unsafe.Pointer, uintptr) bool { return false }
