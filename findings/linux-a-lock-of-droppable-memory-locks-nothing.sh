@@ -9,58 +9,40 @@
 # Versions: Linux 6.18 (MAP_DROPPABLE exists from 6.11 on), x86-64.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 set -euo pipefail
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+seen=$(python3 - <<'END'
+import ctypes
+import re
 
-cat >"$dir/run.c" <<'END'
-#define _GNU_SOURCE
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+SIZE, PRIVATE, DROPPABLE, ANONYMOUS = 64 << 10, 2, 8, 0x20
 
-#ifndef MAP_DROPPABLE
-#define MAP_DROPPABLE 8
-#endif
-#define SIZE (64 << 10)
 
-static long locked(void) {
-  char line[256];
-  long kib = -1;
-  FILE *f = fopen("/proc/self/status", "r");
-  while (fgets(line, sizeof line, f) != NULL)
-    if (sscanf(line, "VmLck: %ld kB", &kib) == 1) break;
-  fclose(f);
-  return kib;
-}
+def locked():
+    return int(re.search(r"VmLck:\s+(\d+) kB", open("/proc/self/status").read())[1])
 
-static char *map(int flags) {
-  char *p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
-  if (p != MAP_FAILED) memset(p, 1, SIZE);
-  return p;
-}
 
-static void report(const char *what, int code, long before) {
-  printf("%s: %d, %ld KiB locked\n", what, code, locked() - before);
-}
+def report(what, call):
+    before, code = locked(), call()
+    print("%s: %d, %d KiB locked" % (what, code, locked() - before))
 
-int main(void) {
-  char *p = map(MAP_DROPPABLE), *private = map(MAP_PRIVATE);
-  long before = locked();
-  if (p == MAP_FAILED || private == MAP_FAILED) return 1;
-  report("private, mlock", mlock(private, SIZE), before);
-  munlock(private, SIZE);
-  report("droppable, mlock", mlock(p, SIZE), before);
-  report("droppable, mlock2", mlock2(p, SIZE, MLOCK_ONFAULT), before);
-  if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return 1;
-  before = locked();
-  char *later = map(MAP_DROPPABLE);
-  report("droppable after mlockall", later != MAP_FAILED ? 0 : -1, before);
-  before = locked();
-  report("private after mlockall", map(MAP_PRIVATE) != MAP_FAILED ? 0 : -1, before);
-}
+
+def mapped(kind):
+    p = ctypes.c_void_p(libc.mmap(None, SIZE, 3, kind | ANONYMOUS, -1, 0))
+    ctypes.memset(p, 1, SIZE)
+    return p
+
+
+private, droppable = mapped(PRIVATE), mapped(DROPPABLE)
+report("private, mlock", lambda: libc.mlock(private, SIZE))
+report("droppable, mlock", lambda: libc.mlock(droppable, SIZE))
+report("droppable, mlock2", lambda: libc.mlock2(droppable, SIZE, 1))
+libc.mlockall(3)
+report("droppable after mlockall", lambda: mapped(DROPPABLE) is None)
+report("private after mlockall", lambda: mapped(PRIVATE) is None)
 END
-gcc -O1 -o "$dir/run" "$dir/run.c"
-seen=$("$dir/run")
+)
 
 expected='private, mlock: 0, 64 KiB locked
 droppable, mlock: 0, 0 KiB locked

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Question: 512 MiB are in huge pages. MADV_DONTNEED gives back all but the first 4 KiB of each. By how much does Rss fall, and by how
+# Question: 512 MiB are in huge pages. MADV_DONTNEED returns all but the first 4 KiB of each. By how much does Rss fall, and by how
 #   much does MemFree rise?
 # Guess: both by 510 MiB, as with small pages.
 # What happens: Rss falls by 510 MiB, and MemFree does not change: a huge page is free only when its last part is given back, or when
@@ -9,51 +9,40 @@
 # Versions: Linux 6.18, x86-64; huge pages must be permitted (always or madvise).
 # SPDX-License-Identifier: MIT OR Apache-2.0
 set -euo pipefail
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+seen=$(python3 - <<'END'
+import ctypes
+import re
 
-cat >"$dir/run.c" <<'END'
-#define _GNU_SOURCE
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+HUGE, COUNT, HUGEPAGE, DONTNEED = 2 << 20, 256, 14, 4
 
-#define HUGE ((size_t)2 << 20)
-#define COUNT 256
 
-static long mib(const char *file, const char *name) {
-  char line[256];
-  long kib = 0;
-  FILE *f = fopen(file, "r");
-  while (fgets(line, sizeof line, f) != NULL)
-    if (strncmp(line, name, strlen(name)) == 0 && sscanf(line + strlen(name), ": %ld", &kib) == 1) break;
-  fclose(f);
-  return kib / 1024;
-}
-static long resident(void) { return mib("/proc/self/smaps_rollup", "Rss"); }
-static long vacant(void) { return mib("/proc/meminfo", "MemFree"); }
+def mib(file, name):
+    return int(re.search(r"^%s:\s+(\d+)" % name, open(file).read(), re.M)[1]) // 1024
 
-/* Gives back a part of each huge page. */
-static void give_back(const char *what, unsigned char *p, size_t from, size_t to) {
-  long rss = resident(), free_before = vacant();
-  for (size_t i = 0; i < COUNT; i++) madvise(p + i * HUGE + from, to - from, MADV_DONTNEED);
-  long freed = vacant() - free_before; /* other processes allocate too */
-  printf("%s: Rss %s, MemFree %s\n", what, resident() - rss < -500 ? "falls" : "as before", freed > 256 ? "rises" : "as before");
-}
 
-int main(void) {
-  unsigned char *p = mmap(NULL, (COUNT + 1) * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  p += -(uintptr_t)p & (HUGE - 1);
-  madvise(p, COUNT * HUGE, MADV_HUGEPAGE);
-  memset(p, 1, COUNT * HUGE);
-  if (mib("/proc/self/smaps_rollup", "AnonHugePages") != 512) return 1;
-  give_back("all but 4 KiB", p, 4096, HUGE);
-  give_back("the rest", p, 0, 4096);
-}
+def sizes():
+    return mib("/proc/self/smaps_rollup", "Rss"), mib("/proc/meminfo", "MemFree")
+
+
+def give_back(what, start, end):
+    rss, vacant = sizes()
+    for page in range(p, p + COUNT * HUGE, HUGE):
+        libc.madvise(ctypes.c_void_p(page + start), ctypes.c_size_t(end - start), DONTNEED)
+    less, more = rss - sizes()[0], sizes()[1] - vacant  # other processes allocate too
+    print("%s: Rss %s, MemFree %s" % (what, "falls" if less > 500 else "as before", "rises" if more > 256 else "as before"))
+
+
+p = -(-libc.mmap(None, (COUNT + 1) * HUGE, 3, 0x22, -1, 0) // HUGE) * HUGE
+libc.madvise(ctypes.c_void_p(p), ctypes.c_size_t(COUNT * HUGE), HUGEPAGE)
+ctypes.memset(p, 1, COUNT * HUGE)
+assert mib("/proc/self/smaps_rollup", "AnonHugePages") == 512
+give_back("all but 4 KiB", 4096, HUGE)
+give_back("the rest", 0, 4096)
 END
-gcc -O1 -o "$dir/run" "$dir/run.c"
-seen=$("$dir/run")
+)
 
 expected='all but 4 KiB: Rss falls, MemFree as before
 the rest: Rss as before, MemFree rises'

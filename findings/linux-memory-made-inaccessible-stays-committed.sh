@@ -9,49 +9,36 @@
 # Versions: Linux 6.18, x86-64.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 set -euo pipefail
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+seen=$(python3 - <<'END'
+import ctypes
+import re
 
-cat >"$dir/run.c" <<'END'
-#define _GNU_SOURCE
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+SIZE, NONE, WRITE, PRIVATE, FIXED, ANONYMOUS, DONTNEED = 1 << 30, 0, 3, 2, 0x10, 0x20, 4
 
-#define SIZE (1ul << 30)
 
-/* Whether the system accounts the mapping at p. */
-static const char *accounts(const void *p) {
-  unsigned long from, to;
-  char line[512];
-  int inside = 0, found = 0;
-  FILE *f = fopen("/proc/self/smaps", "r");
-  while (fgets(line, sizeof line, f) != NULL) {
-    if (sscanf(line, "%lx-%lx ", &from, &to) == 2) inside = from <= (unsigned long)p && (unsigned long)p < to;
-    if (inside && strncmp(line, "VmFlags:", 8) == 0) found = strstr(line, " ac") != NULL;
-  }
-  fclose(f);
-  return found ? "committed" : "not committed";
-}
+def state(p):
+    flags = re.search("^%x-.*?VmFlags:(.*?)$" % p, open("/proc/self/smaps").read(), re.M | re.S)[1]
+    return "committed" if " ac" in flags else "not committed"
 
-int main(void) {
-  for (int written = 0; written < 2; written++) {
-    char *p = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return 1;
-    printf("written pages: %d\n  reserved: %s\n", written, accounts(p));
-    if (mprotect(p, SIZE, PROT_READ | PROT_WRITE) != 0) return 1;
-    printf("  writable: %s\n", accounts(p));
-    if (written) *p = 1;
-    if (madvise(p, SIZE, MADV_DONTNEED) != 0 || mprotect(p, SIZE, PROT_NONE) != 0) return 1;
-    printf("  given back: %s\n", accounts(p));
-    if (mmap(p, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) return 1;
-    printf("  mapped anew: %s\n", accounts(p));
-    munmap(p, SIZE);
-  }
-}
+
+for written in 0, 1:
+    p = libc.mmap(None, SIZE, NONE, PRIVATE | ANONYMOUS, -1, 0)
+    at = ctypes.c_void_p(p), ctypes.c_size_t(SIZE)
+    print("written pages: %d\n  reserved: %s" % (written, state(p)))
+    libc.mprotect(*at, WRITE)
+    print("  writable: " + state(p))
+    ctypes.memset(p, 1, written)
+    libc.madvise(*at, DONTNEED)
+    libc.mprotect(*at, NONE)
+    print("  given back: " + state(p))
+    libc.mmap(p, SIZE, NONE, PRIVATE | ANONYMOUS | FIXED, -1, 0)
+    print("  mapped anew: " + state(p))
+    libc.munmap(*at)
 END
-gcc -O1 -o "$dir/run" "$dir/run.c"
-seen=$("$dir/run")
+)
 
 expected='written pages: 0
   reserved: not committed

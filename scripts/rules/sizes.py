@@ -21,6 +21,7 @@ AT_MARGIN = r"()[A-Za-z].*\) \{$"
 FUNCTIONS = {"c": (AT_MARGIN, "}"), "cpp": (IN_BRACES, "}"), "go": (r"()func ", "}"), "h": (IN_BRACES, "}"), "hpp": (IN_BRACES, "}"),
              "py": (r"( *)(?:async )?def ", None), "jl": (r"( *)(?:function|macro) ", "end"),
              "rs": (r'( *)(?:pub(?:\([^)]*\))? )?(?:(?:const|unsafe|async|extern "C") )*fn ', "}")}
+OF_FOLDER = "lines", "files", "phrases"
 SLACK = 1.5  # of times, since two runs on one machine differ so much
 
 
@@ -47,10 +48,8 @@ def sizes(texts):
                 words[folder(name)] += len(comment.split())
                 phrases[folder(name)] += len(unwanted.findall(comment))
     for where in sorted(lines):
-        yield "lines", where, lines[where]
-        yield "files", where, files[where]
-        if words[where] > 300:
-            yield "phrases", where, -(-1000 * phrases[where] // words[where])
+        few = words[where] <= 300
+        yield from zip(OF_FOLDER, 3 * [where], (lines[where], files[where], 0 if few else -(-1000 * phrases[where] // words[where])))
 
 
 def functions(suffix, text):
@@ -105,8 +104,9 @@ def times():
 
 def parse(text):
     """{(kind, name): (limit, whether a reason is given)}"""
-    rows = [line.split(None, 3) for line in text.split("\n") if line and line[0] != "#"]
-    return {(row[0], row[1]): (int(row[2]), len(row) > 3) for row in rows}
+    rows = [line.split() for line in text.split("\n") if line and line[0] != "#"]
+    kinds = {kind: OF_FOLDER if kind == "folder" else (kind,) for kind in {row[0] for row in rows}}
+    return {(kind, row[1]): (int(limit), len(row) > 2 + len(kinds[row[0]])) for row in rows for kind, limit in zip(kinds[row[0]], row[2:])}
 
 
 def raised(limits):

@@ -251,7 +251,7 @@ static size_t toft_recycler_region_size(const toft_recycler *r, size_t count, si
 }
 
 /* Whether the block of a region has small pages, before it is touched: it is mapped for it, since the caller read
- * `wholes`. What was used before keeps the pages that it has. */
+ * `wholes`. A block that was used before keeps its pages. */
 static int toft_recycler_region_is_small(const toft_recycler *r, unsigned char *base, size_t size, size_t wholes) {
   int is_whole = size >= TOFT_HUGE_PAGE && (uintptr_t)base % TOFT_HUGE_PAGE == 0;
   if (wholes == toft_fresh_wholes() || !r->on_heap || toft_recycler_counted(r, size) != 0) return 0;

@@ -94,7 +94,7 @@ pub(super) fn map_in_part(size: usize) -> Option<NonNull<u8>> {
             if POLICY.take_small(HUGE_PAGE / PART) == 0 {
                 POLICY.touch(page);
             } else {
-                POLICY.in_part.store(os::advise(page, HUGE_PAGE, os::SMALL_PAGES), Relaxed);
+                POLICY.in_part.fetch_or(os::advise(page, HUGE_PAGE, os::SMALL_PAGES), Relaxed);
             }
         }
     }

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Question: a checkpoint finds the pages that changed by PAGEMAP_SCAN and asynchronous write protection. Which of these does it find: a
-#   write, a read(2) into a page, MADV_DONTNEED of private memory, a hole punched into a memfd, a write by another mapping?
-# Guess: all but the last; a hole changes the content to zero, as MADV_DONTNEED does. It was written down for MADV_DONTNEED
-#   before the first run, and for the hole after MADV_REMOVE had been missed.
-# What happens: the hole is not found: the page stays protected and its content is zero now. A file's pages that MADV_REMOVE or
-#   fallocate frees have to be added to the checkpoint by the code that frees them. In private memory MADV_DONTNEED is found.
-#   Of use to: checkpoints, and to snapshots of shared arenas.
-# Versions: Linux 6.18 (from 6.7 on; userfaultfd for user mode must be permitted); linux-raw-sys 0.12.1, libc 0.2.191;
-#   rustc 1.95; x86-64.
+#   write, a read(2) into a page, MADV_DONTNEED of private memory, a hole punched into a memfd, a write by another mapping,
+#   and READ_FIXED of io_uring into a buffer that was registered before?
+# Guess: all but the write by another mapping; a hole changes the content to zero, as MADV_DONTNEED does. It was written down for
+#   MADV_DONTNEED before the first run, for the hole after MADV_REMOVE had been missed, and for READ_FIXED before its first run.
+# What happens: neither the hole nor READ_FIXED is found: the page stays protected and its content is another. A file's pages that
+#   MADV_REMOVE or fallocate frees have to be added to the checkpoint by the code that frees them. A registered page was
+#   pinned before it was protected, and the system writes it by its own mapping, without a fault.
+#   Of use to: checkpoints, also of memory that a server reads into, and snapshots of shared arenas.
+# Versions: Linux 6.18 (from 6.7 on; io_uring and userfaultfd for user mode must be permitted); io-uring 0.7.16, linux-raw-sys
+#   0.12.1, libc 0.2.191; rustc 1.95; x86-64.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 set -euo pipefail
 dir=$(mktemp -d)
@@ -19,11 +21,13 @@ name = "run"
 version = "0.0.0"
 edition = "2021"
 [dependencies]
+io-uring = "=0.7.16"
 libc = "=0.2.191"
 linux-raw-sys = { version = "=0.12.1", features = ["general", "ioctl"] }
 END
 mkdir "$dir/src"
 cat >"$dir/src/main.rs" <<'END'
+use io_uring::{opcode, types::Fd, IoUring};
 use linux_raw_sys::{general::*, ioctl};
 use std::os::fd::AsRawFd;
 
@@ -64,6 +68,9 @@ fn main() {
         assert_eq!(libc::ftruncate(file, 8 * PAGE as i64), 0);
         let (private, shared) = (map(-1, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS), map(file, libc::MAP_SHARED));
         let other = map(file, libc::MAP_SHARED);
+        let mut ring = IoUring::new(4).unwrap();
+        let buffer = libc::iovec { iov_base: private.add(6 * PAGE).cast(), iov_len: PAGE };
+        ring.submitter().register_buffers(&[buffer]).unwrap();
         [private, shared].into_iter().for_each(|p| protect(p));
         println!("before: {} {}", written(private, 0), written(shared, 0));
         [private, shared].into_iter().for_each(|p| p.write(2));
@@ -81,6 +88,10 @@ fn main() {
         println!("fallocate: {}, content {}", written(shared, 4), *shared.add(4 * PAGE));
         other.add(5 * PAGE).write(2);
         println!("another mapping: {}, content {}", written(shared, 5), *shared.add(5 * PAGE));
+        assert_eq!(libc::write(pipe[1], c"2".as_ptr().cast(), 1), 1);
+        ring.submission().push(&opcode::ReadFixed::new(Fd(pipe[0]), private.add(6 * PAGE), 1, 0).build()).unwrap();
+        ring.submit_and_wait(1).unwrap();
+        println!("READ_FIXED: {}, content {}", written(private, 6), *private.add(6 * PAGE));
     }
 }
 END
@@ -92,5 +103,6 @@ read(2): true
 MADV_DONTNEED: true, content 0
 MADV_REMOVE: false, content 0
 fallocate: false, content 0
-another mapping: false, content 2'
+another mapping: false, content 2
+READ_FIXED: false, content 50'
 diff <(echo "$expected") <(echo "$seen") && echo "$seen"
